@@ -1,4 +1,4 @@
-//! The boundary to the interpreter, which knows no job and no result.
+//! The boundary to the Python interpreter, which knows neither jobs nor results.
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -1,5 +1,6 @@
-//! The library's calls for Python: one value of plain fields in; JSON as `--json` prints it, the shell line that prints the same,
-//! and tables out. Nothing is computed here.
+//! The library's calls for Python. Each takes one value of plain fields, whose names are those of a class in
+//! `_arguments.py`. Each returns JSON as `--json` prints it, the shell line that prints the same, and tables. Nothing
+//! is computed here.
 
 pub mod sweeps;
 
@@ -53,51 +54,52 @@ impl SetupCall {
     }
 }
 
-/// The files of the process: its standard input and its pipes are read once, whichever call asks first.
+/// The files of this process. Its standard input and its pipes are read once, for all calls.
 fn process_files() -> Files {
     static FILES: LazyLock<Files> = LazyLock::new(Files::default);
     FILES.clone()
 }
 
-/// Files of which one may be a text in memory.
+/// The files of this process; with a `text`, the one of this `name` is in memory.
 fn files_with(name: &str, text: Option<&str>) -> Files {
     text.map_or_else(process_files, |text| process_files().with_text(name, text))
 }
 
-/// The value of a call. Of a field that does not fit, the field's own error is raised, and not that of the value around it.
-pub struct CallValue<T>(pub T);
+/// The argument of a call. If a field of it does not fit, the error about that field is raised, and not the one about
+/// the argument that pyo3 wraps around it.
+pub struct CallArgument<T>(pub T);
 
-impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for CallValue<T> {
+impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for CallArgument<T> {
     type Error = PyErr;
 
-    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<CallValue<T>> {
-        let innermost = |error: T::Error| {
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<CallArgument<T>> {
+        let innermost_error = |error: T::Error| {
             let mut error: PyErr = error.into();
             while let Some(cause) = error.cause(value.py()) {
                 error = cause;
             }
             error
         };
-        value.extract().map(CallValue).map_err(innermost)
+        value.extract().map(CallArgument).map_err(innermost_error)
     }
 }
 
-/// Adds an option to a shell line, if it has a value.
+/// Appends an option to a shell line, if it has a value.
 fn push_option(line: &mut String, name: &str, value: Option<impl ToString>) {
     if let Some(value) = value {
         line.push_str(&format!(" --{name} {}", quote_for_shell(&value.to_string())));
     }
 }
 
-/// A shell line with a text on its standard input.
-fn piped_line(text: Option<&str>, line: String) -> String {
+/// A shell line that gets the text, if there is one, on its standard input.
+fn with_standard_input(line: String, text: Option<&str>) -> String {
     match text {
         Some(text) => format!("printf %s {} | {line}", quote_for_shell(text)),
         None => line,
     }
 }
 
-fn shown_path(path: Option<&Path>) -> Option<String> {
+fn path_text(path: Option<&Path>) -> Option<String> {
     path.map(|path| path.display().to_string())
 }
 
@@ -112,39 +114,46 @@ pub struct RunCall {
     max_memory: Option<u64>,
 }
 
-/// A run as Python takes it: JSON, shell line, page, requests, curve.
-type Ran = (String, String, Option<PathBuf>, Option<Table>, Table);
+/// A run as a Python tuple: JSON, shell line, page, all requests, distribution of response times.
+type RunTuple = (String, String, Option<PathBuf>, Option<Table>, Table);
 
 /// Runs a job on a target.
 #[pyfunction]
-pub fn run(py: Python<'_>, call: CallValue<RunCall>, progress: Option<Py<PyAny>>) -> PyResult<Ran> {
-    let CallValue(call) = call;
+pub fn run(py: Python<'_>, call: CallArgument<RunCall>, progress: Option<Py<PyAny>>) -> PyResult<RunTuple> {
+    let CallArgument(call) = call;
     run_watched(py, progress.as_ref(), None, |observer| {
-        let RunCall { setup: named, log, requests, out, force, max_memory } = call;
-        let setup = named.to_setup();
+        let RunCall { setup: setup_call, log, requests, out, force, max_memory } = call;
+        let setup = setup_call.to_setup();
         let prepared = PreparedRun::new(&setup)?;
         let mut options = RunOptions::default();
         (options.log, options.out) = (log.as_deref(), out.as_deref());
         (options.force, options.bounds) = (force, Bounds::new(max_memory));
-        let mut kept = requests.then(|| RequestCollector::new(prepared.prepared_cell().target.is_measured()));
+        let mut collector = requests.then(|| RequestCollector::new(prepared.prepared_cell().target.is_measured()));
         let result = prepared.run(&options, observer, &mut |record| {
-            if let Some(kept) = &mut kept {
-                kept.add_request(record);
+            if let Some(collector) = &mut collector {
+                collector.add_request(record);
             }
         })?;
         let mut line = format!("seekwise run {} --seed {}", setup.words(), setup.seed);
-        push_option(&mut line, "log", shown_path(options.log));
-        push_option(&mut line, "out", shown_path(options.out));
+        push_option(&mut line, "log", path_text(options.log));
+        push_option(&mut line, "out", path_text(options.out));
         push_option(&mut line, "max-memory", max_memory);
         line.push_str(if force { " --force --json" } else { " --json" });
         let curve = columns::response_table(std::slice::from_ref(&result.record));
-        let requests = kept.map(RequestCollector::into_table);
-        Ok((answer::json(&result.json()), piped_line(named.text.as_deref(), line), result.page, requests, curve))
+        let requests = collector.map(RequestCollector::into_table);
+        Ok((
+            answer::json(&result.json()),
+            with_standard_input(line, setup_call.text.as_deref()),
+            result.page,
+            requests,
+            curve,
+        ))
     })
 }
 
-/// A comparison of a job on two or more values of one setting. Runs are kept in `out` with a page, or in `beside`, an empty
-/// folder, without one. With `kept` nothing is run: an interrupted comparison is read from either.
+/// A comparison of a job on two or more values of one setting. Runs are kept in the folder `out`, with a page, or in
+/// the empty folder `beside`, without one. With `kept` nothing runs: an interrupted comparison is read from that
+/// folder.
 #[derive(FromPyObject)]
 pub struct CompareCall {
     setup: SetupCall,
@@ -160,7 +169,7 @@ pub struct CompareCall {
     max_memory: Option<u64>,
 }
 
-/// A comparison as Python takes it.
+/// A comparison as a Python dictionary.
 #[derive(IntoPyObject)]
 pub struct ComparisonParts {
     json: String,
@@ -175,17 +184,21 @@ pub struct ComparisonParts {
 
 /// Makes a comparison.
 #[pyfunction]
-pub fn compare(py: Python<'_>, call: CallValue<CompareCall>, progress: Option<Py<PyAny>>) -> PyResult<ComparisonParts> {
-    let CallValue(call) = call;
+pub fn compare(
+    py: Python<'_>,
+    call: CallArgument<CompareCall>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<ComparisonParts> {
+    let CallArgument(call) = call;
     run_watched(py, progress.as_ref(), None, |observer| {
-        let CompareCall { setup: named, key, levels, runs, out, force, max_memory, .. } = call;
-        let metric = |word: &String| word.parse().map_err(|why| Error::new(format!("--metric {word}: {why}")));
-        let metrics = call.metrics.iter().map(metric).collect::<Result<Vec<Metric>, Error>>()?;
+        let CompareCall { setup: setup_call, key, levels, runs, out, force, max_memory, .. } = call;
+        let parse_metric = |word: &String| word.parse().map_err(|why| Error::new(format!("--metric {word}: {why}")));
+        let metrics = call.metrics.iter().map(parse_metric).collect::<Result<Vec<Metric>, Error>>()?;
         let list = levels.join(",");
         if levels.len() > 1 && values::parse_values(&key, &list)? != levels {
             return Err(Error::new(format!("{key}: a value is a list or a range itself; expected single values")));
         }
-        let mut comparison = Comparison::new(named.to_setup(), key, levels);
+        let mut comparison = Comparison::new(setup_call.to_setup(), key, levels);
         (comparison.metrics, comparison.runs) = (metrics, runs);
         comparison.sampling = sampling_rule(call.until_decided);
         let bounds = Bounds::new(max_memory);
@@ -201,33 +214,33 @@ pub fn compare(py: Python<'_>, call: CallValue<CompareCall>, progress: Option<Py
             None => comparison.run_beside(&call.beside, bounds, observer)?,
         };
         let mut line = comparison.command(None);
-        push_option(&mut line, "out", shown_path(out.as_deref()));
+        push_option(&mut line, "out", path_text(out.as_deref()));
         push_option(&mut line, "max-memory", max_memory);
         line.push_str(if force { " --force --json" } else { " --json" });
-        ComparisonParts::new(&compared, piped_line(named.text.as_deref(), line))
+        ComparisonParts::new(&compared, with_standard_input(line, setup_call.text.as_deref()))
     })
 }
 
 impl ComparisonParts {
     fn new(compared: &StudyResult, command: String) -> Result<ComparisonParts, Error> {
-        let said = compared.comparison()?;
-        let reason = |finding: &Finding| {
+        let comparison = compared.comparison()?;
+        let cause_and_secondary = |finding: &Finding| {
             let beside = finding.beside.iter().map(SecondaryFigure::text).collect();
             (finding.cause.as_ref().map(|cause| cause.text()), beside)
         };
         Ok(ComparisonParts {
-            json: answer::json(&said.json()),
+            json: answer::json(&comparison.json()),
             command,
-            reasons: said.findings.iter().map(reason).collect(),
-            cells: columns::run_table(&said.evidence, &compared.records),
-            intervals: columns::comparison_table(&said.evidence),
+            reasons: comparison.findings.iter().map(cause_and_secondary).collect(),
+            cells: columns::run_table(&comparison.evidence, &compared.records),
+            intervals: columns::comparison_table(&comparison.evidence),
             curves: columns::response_table(&compared.records),
             page: compared.page.clone(),
         })
     }
 }
 
-/// A study of a review, or the one that there is, as Python takes it.
+/// A study of a review, or the only study, as a Python dictionary.
 #[derive(IntoPyObject)]
 pub struct StudyPart {
     /// Its name in the review.
@@ -240,8 +253,8 @@ pub struct StudyPart {
     page: Option<PathBuf>,
 }
 
-/// A study or a review as Python takes it: JSON, whether it was refused, whether it is a review, page, parts.
-pub type Studied = (String, bool, bool, Option<PathBuf>, Vec<StudyPart>);
+/// A study or a review as a Python tuple: JSON, whether it was refused, whether it is a review, page, parts.
+pub type StudyTuple = (String, bool, bool, Option<PathBuf>, Vec<StudyPart>);
 
 impl StudyPart {
     fn new(name: &str, studied: &StudyResult) -> StudyPart {
@@ -259,19 +272,20 @@ impl StudyPart {
     }
 }
 
-/// A study as Python takes it.
-pub fn study_parts(studied: &StudyResult) -> Studied {
+/// The tuple of a study.
+pub fn study_tuple(studied: &StudyResult) -> StudyTuple {
     let json = answer::json(&studied.summary());
     (json, studied.is_refused(), false, studied.page.clone(), vec![StudyPart::new("", studied)])
 }
 
-fn review_parts(reviewed: &ReviewResult) -> Result<Studied, seekwise::Error> {
+/// The tuple of a review, with its parts.
+fn review_tuple(reviewed: &ReviewResult) -> Result<StudyTuple, seekwise::Error> {
     let (mut refused, mut summaries, mut parts) = (false, Vec::new(), Vec::new());
-    for kept in reviewed.parts() {
-        let (of, studied) = kept?;
+    for part in reviewed.parts() {
+        let (part, studied) = part?;
         refused |= studied.is_refused();
-        summaries.push(review::part_summary(of, &studied));
-        parts.push(StudyPart::new(of.folder(), &studied));
+        summaries.push(review::part_summary(part, &studied));
+        parts.push(StudyPart::new(part.folder(), &studied));
     }
     let json = answer::json(&reviewed.summary(summaries));
     Ok((json, refused, true, Some(reviewed.page.clone()), parts))
@@ -298,8 +312,12 @@ pub struct StudyCall {
 
 /// Runs a study or a review.
 #[pyfunction]
-pub fn study(py: Python<'_>, call: CallValue<StudyCall>, progress: Option<Py<PyAny>>) -> PyResult<(Studied, String)> {
-    let CallValue(call) = call;
+pub fn study(
+    py: Python<'_>,
+    call: CallArgument<StudyCall>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(StudyTuple, String)> {
+    let CallArgument(call) = call;
     let work = |observer: &dyn Observer| {
         let StudyCall { name, text, out, resume, force, until_decided, threads, max_memory } = call;
         let text = text.as_deref();
@@ -307,9 +325,9 @@ pub fn study(py: Python<'_>, call: CallValue<StudyCall>, progress: Option<Py<PyA
         (options.resume, options.force, options.threads) = (resume, force, threads);
         (options.bounds, options.files) = (Bounds::new(max_memory), files_with(&name, text));
         options.sampling = until_decided.map(sampling_rule);
-        let came = seekwise::study::study(&name, &options, observer)?;
+        let outcome = seekwise::study::study(&name, &options, observer)?;
         let mut line = format!("seekwise study {}", quote_for_shell(&name));
-        push_option(&mut line, "out", shown_path(Some(&out)));
+        push_option(&mut line, "out", path_text(Some(&out)));
         push_option(&mut line, "max-memory", max_memory);
         line.push_str(match until_decided {
             Some(true) => " --until-decided",
@@ -318,33 +336,33 @@ pub fn study(py: Python<'_>, call: CallValue<StudyCall>, progress: Option<Py<PyA
         });
         line.push_str(if resume { " --resume" } else { "" });
         line.push_str(if force { " --force --json" } else { " --json" });
-        let studied = match &came {
-            StudyOutcome::Study(studied) => study_parts(studied),
-            StudyOutcome::Review(reviewed) => review_parts(reviewed)?,
+        let studied = match &outcome {
+            StudyOutcome::Study(studied) => study_tuple(studied),
+            StudyOutcome::Review(reviewed) => review_tuple(reviewed)?,
         };
-        Ok((studied, piped_line(text, line)))
+        Ok((studied, with_standard_input(line, text)))
     };
     run_watched(py, progress.as_ref(), None, work)
 }
 
 /// Opens a result folder: of a run, a comparison, a study, a sweep or a review. Nothing is written.
 #[pyfunction]
-pub fn open(py: Python<'_>, folder: PathBuf) -> PyResult<(Studied, String)> {
+pub fn open(py: Python<'_>, folder: PathBuf) -> PyResult<(StudyTuple, String)> {
     run_watched(py, None, None, |_| {
         let files = process_files();
         let line = format!("seekwise report {} --json", quote_for_shell(&folder.display().to_string()));
         if results::is_result_folder(&folder)
-            && let Some(kept) = results::read_review_manifest(&files, &folder)?
+            && let Some(manifest) = results::read_review_manifest(&files, &folder)?
         {
-            return Ok((review_parts(&review::read_review_folder(&files, &folder, &kept.text)?)?, line));
+            return Ok((review_tuple(&review::read_review_folder(&files, &folder, &manifest.text)?)?, line));
         }
-        Ok((study_parts(&seekwise::study::read_study_folder(&files, &folder)?), line))
+        Ok((study_tuple(&seekwise::study::read_study_folder(&files, &folder)?), line))
     })
 }
 
-/// The page of the results that a folder of a study keeps, as a text: an interrupted study has none yet.
+/// Makes the page of the results that a study's folder keeps, as a text: an interrupted study has no page there yet.
 #[pyfunction]
-pub fn page_of(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
+pub fn render_page(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
     run_watched(py, None, None, |_| {
         seekwise::study::read_study_folder(&process_files(), &folder).map(|kept| kept.page_text())
     })
@@ -367,10 +385,10 @@ pub struct ValidateCall {
 #[pyfunction]
 pub fn validate(
     py: Python<'_>,
-    call: CallValue<ValidateCall>,
+    call: CallArgument<ValidateCall>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, String, Table)> {
-    let CallValue(call) = call;
+    let CallArgument(call) = call;
     run_watched(py, progress.as_ref(), None, |observer| {
         let ValidateCall { trace, drive, set, replay, seed, log, force, at_most } = call;
         let timing = match replay.as_str() {
@@ -390,14 +408,14 @@ pub fn validate(
         }
         push_option(&mut line, "replay", Some(&replay));
         push_option(&mut line, "seed", Some(seed));
-        push_option(&mut line, "log", shown_path(log.as_deref()));
+        push_option(&mut line, "log", path_text(log.as_deref()));
         push_option(&mut line, "at-most", at_most.map(|percent| format!("{percent}%")));
         line.push_str(if force { " --force --json" } else { " --json" });
         Ok((answer::json(&result.json()), line, columns::sample_table(&result.samples)))
     })
 }
 
-/// A length of time as on the command line.
+/// Parses a length of time as the command line does; `name` is the option's, for errors.
 fn parse_length(name: &str, text: &str) -> Result<Duration, Error> {
     Duration::parse(text).map_err(|why| Error::new(format!("--{name} {text}: {why}")))
 }
@@ -427,7 +445,7 @@ impl FitCall {
         push_option(&mut line, "hold", Some(&self.hold));
         push_option(&mut line, "only", Some(self.only.join(",")).filter(|only| !only.is_empty()));
         line.push_str(&format!(" -o {}", quote_for_shell(&self.out.display().to_string())));
-        push_option(&mut line, "page", shown_path(self.page.as_deref()));
+        push_option(&mut line, "page", path_text(self.page.as_deref()));
         push_option(&mut line, "generations", self.generations);
         push_option(&mut line, "time", Some(&self.time));
         push_option(&mut line, "points", self.points);
@@ -441,15 +459,15 @@ impl FitCall {
 #[pyfunction]
 pub fn fit(
     py: Python<'_>,
-    call: CallValue<FitCall>,
+    call: CallArgument<FitCall>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, String, String)> {
-    let CallValue(call) = call;
+    let CallArgument(call) = call;
     run_watched(py, progress.as_ref(), None, |observer| {
         let line = call.command();
         let FitCall { data, drive, hold, only, out, page, generations, time, points, resume, force } = call;
-        let kept = parse_held_share(&hold).filter(|share| *share < 1.0);
-        let hold = kept.ok_or_else(|| Error::new(format!("--hold {hold}: expected a share such as 50%, or none")))?;
+        let share = parse_held_share(&hold).filter(|share| *share < 1.0);
+        let hold = share.ok_or_else(|| Error::new(format!("--hold {hold}: expected a share such as 50%, or none")))?;
         let mut fit = Fit::new(data, drive, out);
         (fit.hold, fit.only, fit.page) = (hold, only, page);
         fit.time = Some(parse_length("time", &time)?.nanos as f64 / 1e9);
@@ -475,22 +493,23 @@ pub struct PowerCutCall {
 #[pyfunction]
 pub fn power_cut(
     py: Python<'_>,
-    call: CallValue<PowerCutCall>,
+    call: CallArgument<PowerCutCall>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, String, bool, Table)> {
-    let CallValue(call) = call;
+    let CallArgument(call) = call;
     run_watched(py, progress.as_ref(), None, |observer| {
-        let PowerCutCall { setup: named, cuts, at, after, shutdown, max_memory } = call;
-        let setup = named.to_setup();
-        let span = |name: &str, text: &String| parse_length(name, text).map(|length| Span::from_nanos(length.nanos));
+        let PowerCutCall { setup: setup_call, cuts, at, after, shutdown, max_memory } = call;
+        let setup = setup_call.to_setup();
+        let parse_span =
+            |name: &str, text: &String| parse_length(name, text).map(|length| Span::from_nanos(length.nanos));
         let mut line = format!("seekwise power-cut {} --seed {}", setup.words(), setup.seed);
         let when = match (&after, shutdown, at.is_empty()) {
             (None, false, true) => CutTime::Random(cuts),
             (None, false, false) => {
-                let instant = |text: &String| span("at", text).map(|span| Instant::ZERO + span);
-                CutTime::At(at.iter().map(instant).collect::<Result<_, _>>()?)
+                let parse_instant = |text: &String| parse_span("at", text).map(|span| Instant::ZERO + span);
+                CutTime::At(at.iter().map(parse_instant).collect::<Result<_, _>>()?)
             }
-            (Some(after), false, true) => CutTime::After { cuts, pause: span("after", after)? },
+            (Some(after), false, true) => CutTime::After { cuts, pause: parse_span("after", after)? },
             (None, true, true) => CutTime::Off(cuts),
             _ => return Err(Error::new("at, after and shutdown conflict; expected one of them")),
         };
@@ -502,7 +521,7 @@ pub fn power_cut(
         push_option(&mut line, "max-memory", max_memory);
         line.push_str(if shutdown { " --shutdown --json" } else { " --json" });
         let cut = seekwise::power_cut::power_cut(&setup, when, &Bounds::new(max_memory), observer)?;
-        let (kept, curve) = (cut.report.promise_kept, columns::risk_table(&cut.report));
-        Ok((answer::json(&cut.json(&setup)), piped_line(named.text.as_deref(), line), kept, curve))
+        let (promise_kept, risk) = (cut.report.promise_kept, columns::risk_table(&cut.report));
+        Ok((answer::json(&cut.json(&setup)), with_standard_input(line, setup_call.text.as_deref()), promise_kept, risk))
     })
 }

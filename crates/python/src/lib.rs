@@ -1,5 +1,6 @@
-//! The Python module `seekwise._native`: the library's calls with the interpreter released, results as JSON and Arrow tables, and the
-//! program itself. The interface that users see is written in Python beside it (`python/seekwise`); nothing is computed here.
+//! The Python module `seekwise._native`: calls of the library, which run while the interpreter is free for others;
+//! results as JSON and Arrow tables; and the program itself. The interface that users see is written in Python beside
+//! it (`python/seekwise`). Nothing is computed here.
 //!
 //! | room | what it is |
 //! |---|---|
@@ -48,7 +49,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(calls::compare, module)?)?;
     module.add_function(wrap_pyfunction!(calls::study, module)?)?;
     module.add_function(wrap_pyfunction!(calls::open, module)?)?;
-    module.add_function(wrap_pyfunction!(calls::page_of, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::render_page, module)?)?;
     module.add_function(wrap_pyfunction!(calls::validate, module)?)?;
     module.add_function(wrap_pyfunction!(calls::fit, module)?)?;
     module.add_function(wrap_pyfunction!(calls::power_cut, module)?)?;

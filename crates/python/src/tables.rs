@@ -1,4 +1,4 @@
-//! Tables made of the library's results; nothing is computed here but sums.
+//! Tables made of the library's results. Nothing is computed here but sums.
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -1,4 +1,5 @@
-"""What the tests share: folders of their own, and the program that stands in the same environment as the module."""
+"""Shared by all tests: a folder of their own, shell lines with the program of the same environment, and Ctrl-C at a
+chosen moment."""
 
 from __future__ import annotations
 
@@ -67,52 +68,53 @@ def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, shell=True, cwd=folder, env=env, capture_output=True, text=True, check=False)
 
 
-#: Seconds that Ctrl-C may take on whatever machine runs the tests. That it takes a tenth of one where cores are free is measured
-#: and told at the end, not judged: a busy machine is no fault of the module's. What is interrupted would take far longer.
-PATIENCE = 20.0
+#: Seconds that Ctrl-C may take, on any machine. Interrupted work would take far longer. With free cores Ctrl-C takes a
+#: tenth of a second; that is measured and reported at the end, and not judged, since a busy machine is no fault of the
+#: module.
+MAX_CTRL_C_S = 20.0
 
 #: How long each Ctrl-C took, in seconds.
-took: list[float] = []
+ctrl_c_seconds: list[float] = []
 
 
 @contextmanager
 def interrupted_when(ready: Callable[[], object]) -> Iterator[Callable[[], bool]]:
-    """Ctrl-C as soon as something is so. What is handed out answers whether it ended the work before long."""
+    """Sends Ctrl-C as soon as `ready` is true. Yields a function that says whether it ended the work in time."""
     sent = [0.0]
-    over = threading.Event()
+    is_over = threading.Event()
 
-    def send() -> None:
-        while not over.wait(0.005):
+    def send_when_ready() -> None:
+        while not is_over.wait(0.005):
             if ready():
                 sent[0] = time.monotonic()
                 os.kill(os.getpid(), SIGINT)
                 return
 
-    # Where a shell began this in the background, the signal is ignored.
-    before = signal(SIGINT, default_int_handler)
-    watcher = threading.Thread(target=send)
+    # If a shell started the tests in the background, the signal is ignored.
+    previous_handler = signal(SIGINT, default_int_handler)
+    watcher = threading.Thread(target=send_when_ready)
     watcher.start()
     try:
-        yield lambda: took[-1] < PATIENCE
+        yield lambda: ctrl_c_seconds[-1] < MAX_CTRL_C_S
     finally:
-        took.append(time.monotonic() - sent[0])
-        over.set()
+        ctrl_c_seconds.append(time.monotonic() - sent[0])
+        is_over.set()
         watcher.join()
-        signal(SIGINT, before)
+        signal(SIGINT, previous_handler)
 
 
 def interrupting(at: int) -> Callable[[int | None, int, str, str], None]:
-    """A progress function that is Ctrl-C when so much is done."""
+    """A progress function that acts like Ctrl-C when so many steps are done."""
 
-    def told(total: int | None, done: int, unit: str, doing: str) -> None:
+    def interrupt(total: int | None, done: int, unit: str, doing: str) -> None:
         if done >= at:
             raise KeyboardInterrupt
 
-    return told
+    return interrupt
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tells how long Ctrl-C took."""
-    if took:
-        ms = sorted(round(1000 * it) for it in took)
-        terminalreporter.write_line(f"Ctrl-C ended {len(ms)} calls after {', '.join(map(str, ms))} ms")
+    """Reports how long Ctrl-C took."""
+    if ctrl_c_seconds:
+        times_ms = sorted(round(1000 * seconds) for seconds in ctrl_c_seconds)
+        terminalreporter.write_line(f"Ctrl-C ended {len(times_ms)} calls after {', '.join(map(str, times_ms))} ms")

@@ -1,4 +1,4 @@
-"""The calls: what they answer, and that the shell line of each result prints the same bytes."""
+"""Tests of the calls: their results, and that the shell line of each result prints equal bytes."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_label_is_no_formula(here: Path) -> None:
     figure = pytest.importorskip("matplotlib.figure").Figure()
     from seekwise import _plots
 
-    _plots.intervals([("$\\nothing$ of $x", 1.0, 0.9, 1.1)], figure.subplots())
+    _plots.draw_intervals([("$\\nothing$ of $x", 1.0, 0.9, 1.1)], figure.subplots())
     figure.savefig(here / "drawn.png")
 
 
@@ -584,7 +584,7 @@ def test_html_has_all_data_escaped(here: Path) -> None:
     ]
     for result in shown:
         assert "<img" not in result._repr_html_(), result
-    for html in (_html.rows([bad], [(bad,)], {bad: bad}), _html.paragraph(bad), _html.frame(bad)):
+    for html in (_html.html_table([bad], [(bad,)], {bad: bad}), _html.paragraph(bad), _html.frame(bad)):
         assert "<img" not in html and "\"'" not in html
 
 
@@ -603,8 +603,8 @@ def test_a_short_run_does_not_wait_for_the_next_look() -> None:
         sw.run("random-read", on="fireball-plus-as-30", runtime="0.1s", progress=False)
         return (time.monotonic() - start) - (time.process_time() - worked)
 
-    # The interpreter is looked after every 20 ms, and the run takes a few. The best of many: other work may hold any of them up,
-    # and on a slow machine the work itself takes longer, which is not counted.
+    # The interpreter is looked after every 20 ms, and the run takes a few. The best of many: other work may hold any of
+    # them up, and on a slow machine the work itself takes longer, which is not counted.
     assert min(idle() for _ in range(50)) < 0.01
 
 

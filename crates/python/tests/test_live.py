@@ -1,4 +1,4 @@
-"""Served disks and the crash laboratory, at work with real software."""
+"""Tests of served disks and of the crash laboratory, with real software at work on them."""
 
 from __future__ import annotations
 

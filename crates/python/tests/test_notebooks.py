@@ -1,4 +1,4 @@
-"""The notebooks and the examples of the manual, executed as they are."""
+"""Executes the notebooks and the examples of the manual as they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search: the known best of a grid is found, and its luck is not sold."""
+"""Tests of search: the known best of a grid is found, and figures of winners come from fresh seeds."""
 
 from __future__ import annotations
 

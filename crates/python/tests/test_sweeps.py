@@ -1,4 +1,4 @@
-"""Sweeps: the bytes of a study, whatever the engine does on the way."""
+"""Tests of sweeps: their bytes are those of a study, whatever engines and workers do meanwhile."""
 
 from __future__ import annotations
 
@@ -329,7 +329,7 @@ def test_a_worker_of_another_build_refuses(here: Path) -> None:
     with pytest.raises(sw.SeekwiseError, match="expected the same build"):
         sw.Work(other, sw.FolderStore("parts"))(plan.parts(1)[0])
     assert not Path("parts").exists()
-    assert Plan.of_text(plan.text).hash == plan.hash
+    assert Plan.from_text(plan.text).hash == plan.hash
 
 
 def test_a_fault_in_a_cell_is_an_error_at_once(here: Path) -> None:
@@ -443,13 +443,13 @@ def test_a_url_is_shown_as_scheme_host_and_path() -> None:
         ("zip://a.zip::https://user:T0KEN@lab/a", "zip://***@lab/a"),
         ("folder/a@b?c", "folder/a@b?c"),
     ):
-        assert _stores.shown(url) == shown, url
+        assert _stores.printable_url(url) == shown, url
 
 
 def test_no_error_of_a_store_tells_a_secret_of_its_url() -> None:
     for url in ("https://lab/a?sv=1&sig=T0%2BKEN", "https://T0+KEN@lab/a", "s3://AKIA:T0+KEN@lab/a", "https://lab/a?T0+KEN"):
         for text in (f"404: '{url}' is not there", "403: T0+KEN/x", "403: T0%2BKEN", f"{url}&more=T0+KEN"):
-            with pytest.raises(sw.SeekwiseError) as why, _stores.UrlStore(url)._told():
+            with pytest.raises(sw.SeekwiseError) as why, _stores.UrlStore(url)._without_secrets():
                 raise RuntimeError(text)
             assert "KEN" not in str(why.value) and why.value.__cause__ is None, (url, text)
 

@@ -1,4 +1,4 @@
-"""Tables in pyarrow, pandas, polars and duckdb: the same figures, their units, and no copy."""
+"""Tests of tables in pyarrow, pandas, polars and duckdb: equal figures, their units, and no copy."""
 
 from __future__ import annotations
 

@@ -7,13 +7,13 @@ use seekwise_disk::record::Record;
 
 use crate::error::Error;
 #[cfg(feature = "parquet")]
-use crate::request_log::ParquetLog;
+use crate::request_log::{LogHeader, ParquetLog};
 #[cfg(feature = "parquet")]
 use crate::system::outputs::prepare_output;
 
-/// The run whose requests are logged, for the head of the log.
+/// The run whose requests are logged.
 #[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "no log is written"))]
-pub(crate) struct LogHeader<'a> {
+pub(crate) struct LoggedRun<'a> {
     /// The job that ran, as a title has it.
     pub job: &'a str,
     /// The target that it ran on, as a title has it.
@@ -33,10 +33,11 @@ pub(crate) struct RequestLog {
 #[cfg(feature = "parquet")]
 impl RequestLog {
     /// Begins the log at `path`; without one, nothing is logged.
-    pub fn create(path: Option<&Path>, force: bool, header: &LogHeader<'_>) -> Result<RequestLog, Error> {
+    pub fn create(path: Option<&Path>, force: bool, run: &LoggedRun<'_>) -> Result<RequestLog, Error> {
         let Some(path) = path else { return Ok(RequestLog { log: None, failure: None }) };
         prepare_output(path, force).map_err(|why| Error::of_file(path, &why))?;
-        let log = ParquetLog::create(path, force, header)?;
+        let LoggedRun { job, target, seed, measured } = *run;
+        let log = ParquetLog::create(path, force, &LogHeader { job, target, seed, measured })?;
         Ok(RequestLog { log: Some(log), failure: None })
     }
 
@@ -66,7 +67,7 @@ pub(crate) struct RequestLog;
 #[cfg(not(feature = "parquet"))]
 impl RequestLog {
     /// An error where a log is asked for.
-    pub fn create(path: Option<&Path>, _: bool, _: &LogHeader<'_>) -> Result<RequestLog, Error> {
+    pub fn create(path: Option<&Path>, _: bool, _: &LoggedRun<'_>) -> Result<RequestLog, Error> {
         match path {
             Some(_) => Err(Error::new("a log of requests needs the feature `parquet`, which this build is without")),
             None => Ok(RequestLog),
@@ -96,8 +97,8 @@ mod tests {
         let mut log = RequestLog { log: None, failure: Some(Error::new("no space left")) };
         assert_eq!(log.check_written(), Err(Error::new("no space left")));
         assert_eq!(log.check_written(), Ok(()));
-        let header = LogHeader { job: "j", target: "d", seed: 1, measured: false };
-        let mut none = RequestLog::create(None, false, &header).unwrap();
+        let run = LoggedRun { job: "j", target: "d", seed: 1, measured: false };
+        let mut none = RequestLog::create(None, false, &run).unwrap();
         assert_eq!(none.check_written(), Ok(()));
     }
 }

@@ -20,7 +20,6 @@ use seekwise_disk::record::Part;
 use seekwise_lab::provenance::ProgramVersion;
 
 use crate::error::Error;
-use crate::logging::LogHeader;
 use crate::system::outputs::OutputFile;
 
 /// A request that ended, with the parts of its response time.
@@ -81,6 +80,17 @@ pub fn row(record: &Record) -> impl Iterator<Item = i64> + '_ {
     ];
     let parts = Part::ALL.into_iter().map(|part| completion.parts.get(part).nanos());
     own_values.into_iter().chain(parts).map(|value| value as i64)
+}
+
+/// The run that a log is of, for the file's metadata.
+pub(crate) struct LogHeader<'a> {
+    /// The job that ran, as a title has it.
+    pub job: &'a str,
+    /// The target that it ran on, as a title has it.
+    pub target: &'a str,
+    pub seed: u64,
+    /// Whether times are measured, not virtual.
+    pub measured: bool,
 }
 
 impl LogHeader<'_> {

@@ -19,7 +19,7 @@ use seekwise_run::work::Work;
 use crate::bounds::{Bounds, RunPlan};
 use crate::error::Error;
 use crate::iolog::{self, Iologs};
-use crate::logging::{LogHeader, RequestLog};
+use crate::logging::{LoggedRun, RequestLog};
 use crate::observer::Observer;
 use crate::reading::display_name;
 use crate::results::ResultFolder;
@@ -145,8 +145,8 @@ impl<'a> PreparedRun<'a> {
         iolog::check_logs_writable(&prepared.logs, options.force)?;
         let (job_name, target_name) = (display_name(&setup.job), display_name(&setup.target));
         let measured = prepared.target.is_measured();
-        let header = LogHeader { job: job_name, target: target_name, seed, measured };
-        let mut log = RequestLog::create(options.log, options.force, &header)?;
+        let logged_run = LoggedRun { job: job_name, target: target_name, seed, measured };
+        let mut log = RequestLog::create(options.log, options.force, &logged_run)?;
         // A folder keeps the run as a study of one cell and one run.
         let begin_folder = |out| -> Result<(Study, StudyProvenance, ResultFolder), Error> {
             let study = setup.study(cell.clone(), format!("How fast is {}?", setup.title()), 1)?;

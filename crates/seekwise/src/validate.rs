@@ -13,7 +13,7 @@ use seekwise_run::cutoff::RunCutoff;
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::logging::{LogHeader, RequestLog};
+use crate::logging::{LoggedRun, RequestLog};
 use crate::observer::Observer;
 use crate::reading::{self, FileKind, Files};
 use crate::setup::reject_repeated_keys;
@@ -139,8 +139,8 @@ pub fn validate(
     // Reported before a log is begun.
     validate::check_fits_drive(trace, &rows, &profile)?;
     let (job, target) = (reading::display_name(trace), reading::display_name(options.drive));
-    let header = LogHeader { job, target, seed: options.seed, measured: false };
-    let mut log = RequestLog::create(options.log, options.force, &header)?;
+    let logged_run = LoggedRun { job, target, seed: options.seed, measured: false };
+    let mut log = RequestLog::create(options.log, options.force, &logged_run)?;
     observer.begin_work(Some(rows.rows.len() as u64), 0, "requests");
     let (mut count, is_cancelled) = (0, || observer.is_cancelled());
     let samples = validate::play_trace(

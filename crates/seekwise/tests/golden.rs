@@ -1,4 +1,5 @@
-//! What the library answers to a few questions, whole: as it was read last (`golden/`). Tests elsewhere ask whether it is right.
+//! Golden outputs of the library: its whole answers to a few questions, as they were read last (`golden/`). Whether
+//! answers are right is tested elsewhere.
 
 #![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
 
@@ -21,7 +22,7 @@ fn setup(job: &str, drive: &str) -> Setup {
     Setup::new(job, drive).with_runtime("2 s")
 }
 
-/// By name, and down to which depth each is kept.
+/// Each answer has a name, and the depth down to which it is kept.
 fn answers(folder: &Path) -> Vec<(&'static str, Value, usize)> {
     let path = |name: &str| folder.join(name).display().to_string();
     let read = run::run(&setup("random-read", "barracuda-7200.7-ncq").with("job.depth", 4), &()).unwrap();

@@ -1,4 +1,5 @@
-"""The arguments of the compiled part's calls: one value each. Nothing is checked or computed here."""
+"""The arguments of calls into the compiled part (`_native`): one value for each call, whose fields it reads by name
+(`calls.rs`). Nothing is checked or computed here."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ class SetupCall:
     runtime: str | None
     destroy: str | None
     trace_format: str | None
-    #: The job's text, where it is in memory.
+    #: The job's text, if it is in memory; `job` is then `-`.
     text: str | None
 
 
@@ -37,8 +38,8 @@ class RunCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareCall:
-    """A job on two or more values of one setting. Runs are kept in `out` with a page, or in `beside` without one. With `kept`
-    nothing is run: an interrupted comparison is read from either."""
+    """A job on two or more values of one setting. Runs are kept in the folder `out`, with a page, or in
+    the folder `beside`, without one. With `kept` nothing runs: an interrupted comparison is read from that folder."""
 
     setup: SetupCall
     key: str
@@ -58,7 +59,7 @@ class StudyCall:
     """A study or a review to run."""
 
     name: str
-    #: Its text, where it is in memory.
+    #: The study's text, if it is in memory; `name` is then `-`.
     text: str | None
     out: str
     resume: bool

@@ -1,5 +1,5 @@
-"""The module's calls, in the words of the command line. Each hands texts to the library, which runs with the interpreter let
-go, and wraps what comes back."""
+"""The calls of the module, in the words of the command line. Each hands texts to the compiled part, which runs while
+the interpreter is free, and makes a value of what it returns."""
 
 from __future__ import annotations
 
@@ -34,37 +34,57 @@ from seekwise._results import (
     StudyAnswer,
     Validation,
 )
-from seekwise._setup import Job, Settings, Target, Text, Value, path, settings, setup_call, texts, values, varied
-from seekwise._stores import fetch, folder_for_now, folder_of, folder_until_exit, is_url, shown
+from seekwise._setup import (
+    Job,
+    Settings,
+    Target,
+    Text,
+    Value,
+    key_and_levels,
+    path_text,
+    setting_words,
+    setup_call,
+    to_tuple,
+    to_words,
+)
+from seekwise._stores import (
+    copy_result_folder,
+    folder_until_exit,
+    is_url,
+    local_folder,
+    printable_url,
+    temporary_folder,
+)
 
 #: A file's name.
 File = str | os.PathLike[str]
 
 
-def _file(given: File | None) -> str | None:
-    return None if given is None else path(given)
+def _optional_path(file: File | None) -> str | None:
+    return None if file is None else path_text(file)
 
 
-def _of_folder(folder: File) -> str:
-    """What Ctrl-C leaves of work whose runs go to a folder."""
-    name = path(folder)
+def _resume_hint(folder: File) -> str:
+    """What an interruption says about runs that are kept in a folder, and how to go on."""
+    name = path_text(folder)
     return f"the runs that ended are kept in {name}: study({name!r}, out={name!r}, resume=True) goes on"
 
 
-def _said(folder: str) -> tuple[int, int] | None:
-    """When a folder said what makes its results; None where it does not."""
+def _origin_stamp(folder: str) -> tuple[int, int] | None:
+    """Identifies the file of a folder that tells the origin of its results (inode, time of change); None if there is no
+    such file."""
     try:
-        made = os.stat(os.path.join(folder, "made-from.json"))
+        status = os.stat(os.path.join(folder, "made-from.json"))
     except OSError:
         return None
-    return made.st_ino, made.st_mtime_ns
+    return status.st_ino, status.st_mtime_ns
 
 
-def _partial(folder: str) -> Study | Review | None:
-    """What a result folder holds so far; None where no run ended."""
-    kept = open(folder_of(folder))
-    parts = [part for _, part in kept.parts] if isinstance(kept, Review) else [kept]
-    return kept if any(len(part.cells) for part in parts) else None
+def _read_results_so_far(folder: str) -> Study | Review | None:
+    """Reads the results that a folder holds so far; None if no run ended."""
+    result = open(local_folder(folder))
+    parts = [part for _, part in result.parts] if isinstance(result, Review) else [result]
+    return result if any(len(part.cells) for part in parts) else None
 
 
 def run(
@@ -85,19 +105,19 @@ def run(
 ) -> RunResult:
     """Runs a job on a target once.
 
-    `requests=True` keeps every request as a table in memory (168 bytes each), `log=` writes them to a Parquet file, `out=`
-    keeps results and a report in a folder. A run is complete or nothing: Ctrl-C keeps none of it.
+    `requests=True` keeps every request as a table in memory (168 bytes each), `log=` writes them to a Parquet file,
+    `out=` keeps results and a report in a folder. A run is complete or nothing: Ctrl-C keeps none of it.
     """
     call = RunCall(
         setup=setup_call(job, on, set, seed, runtime, destroy, trace_format),
-        log=_file(log),
+        log=_optional_path(log),
         requests=requests,
-        out=_file(out),
+        out=_optional_path(out),
         force=force,
         max_memory=max_memory,
     )
-    with _progress.shown(progress) as tell:
-        json, command, page, table, curve = _native.run(call, tell)
+    with _progress.progress_function(progress) as report:
+        json, command, page, table, curve = _native.run(call, report)
     return RunResult(json, command, table, curve, page)
 
 
@@ -119,18 +139,19 @@ def replay(
     max_memory: int | None = None,
     progress: Progress = True,
 ) -> RunResult:
-    """Plays a recorded trace on a target; the result's `certificate` says how it was read and how closely it was played.
+    """Plays a recorded trace on a target; the result's `certificate` says how it was read and how closely it was
+    played.
 
-    `limit` ends it after this much time. `loop`, `speed` and `map` are the keys of the same names below `trace.`; others go
-    into `set`.
+    `limit` ends it after this much time. `loop`, `speed` and `map` are the keys of the same names below `trace.`;
+    others go into `set`.
     """
-    given: dict[str, Value | None] = {"trace.loop": loop, "trace.speed": speed, "trace.map": map}
-    both: dict[str, Value] = {key: value for key, value in given.items() if value is not None}
-    both.update(set or {})
+    trace_keys: dict[str, Value | None] = {"trace.loop": loop, "trace.speed": speed, "trace.map": map}
+    all_settings: dict[str, Value] = {key: value for key, value in trace_keys.items() if value is not None}
+    all_settings.update(set or {})
     return run(
         trace,
         on,
-        set=both,
+        set=all_settings,
         seed=seed,
         runtime=limit,
         trace_format=format,
@@ -165,84 +186,84 @@ def compare(
 
     `until_decided=True` makes short, warmed runs, and stops each pair when its verdict stands.
 
-    After Ctrl-C, `Interrupted.partial` is the comparison so far: all runs that ended, and the findings of those values whose
-    runs are all there. They are kept in `out`, and without that until the process ends.
+    After Ctrl-C, `Interrupted.partial` is the comparison so far: all runs that ended, and the findings of those values
+    whose runs are all there. They are kept in `out`, and without that until the process ends.
     """
-    key, levels = varied(vary)
+    key, levels = key_and_levels(vary)
     setup = setup_call(job, on, set, seed, runtime, destroy, trace_format)
 
-    def compared(folder: str, tell: ProgressFunction | None, kept: bool) -> Comparison:
+    def run_or_read(folder: str, report: ProgressFunction | None, reads_kept: bool) -> Comparison:
         call = CompareCall(
             setup=setup,
             key=key,
             levels=levels,
-            metrics=texts("metric", metric),
+            metrics=to_words("metric", metric),
             runs=runs,
             until_decided=until_decided,
-            out=_file(out),
+            out=_optional_path(out),
             beside=folder,
-            kept=kept,
+            kept=reads_kept,
             force=force,
             max_memory=max_memory,
         )
-        return _compared(_native.compare(call, tell))
+        return _to_comparison(_native.compare(call, report))
 
-    def partial(folder: str) -> Comparison | None:
-        so_far = compared(folder, None, True)
+    def read_so_far(folder: str) -> Comparison | None:
+        so_far = run_or_read(folder, None, True)
         return so_far if len(so_far.cells) else None
 
-    with _progress.shown(progress) as tell:
+    with _progress.progress_function(progress) as report:
         if out is not None:
-            folder = path(out)
-            before = _said(folder)
-            with keeping(_of_folder(folder), lambda: partial(folder), lambda: _said(folder) != before):
-                return compared(folder, tell, False)
-        with folder_for_now() as folder:
-            kept = f"until the process ends, {_of_folder(folder)}"
-            with keeping(kept, lambda: partial(folder), lambda: _said(folder) is not None):
-                return compared(folder, tell, False)
+            folder = path_text(out)
+            stamp_before = _origin_stamp(folder)
+            with keeping(_resume_hint(folder), lambda: read_so_far(folder), lambda: _origin_stamp(folder) != stamp_before):
+                return run_or_read(folder, report, False)
+        with temporary_folder() as folder:
+            kept_message = f"until the process ends, {_resume_hint(folder)}"
+            with keeping(kept_message, lambda: read_so_far(folder), lambda: _origin_stamp(folder) is not None):
+                return run_or_read(folder, report, False)
 
 
-def _compared(answer: ComparisonAnswer) -> Comparison:
-    """What came of a comparison, as a value."""
+def _to_comparison(answer: ComparisonAnswer) -> Comparison:
+    """Makes a value of what the compiled part returns about a comparison."""
     result = Comparison(
         answer["json"], answer["command"], (), answer["cells"], answer["intervals"], answer["curves"], answer["page"]
     )
     pairs = zip(result.to_dict()["comparisons"], answer["reasons"], strict=True)
     findings = tuple(
         Finding(
-            metric=it["metric"],
-            from_=it["from"],
-            to=it["to"],
-            ratio=Interval.of(it["ratio"]),
-            verdict=it["verdict"],
-            refused=it["refused"],
+            metric=comparison["metric"],
+            from_=comparison["from"],
+            to=comparison["to"],
+            ratio=Interval.of(comparison["ratio"]),
+            verdict=comparison["verdict"],
+            refused=comparison["refused"],
             why=why,
             beside=tuple(beside),
-            p=it["p"],
-            p_adjusted=it["p_adjusted"],
+            p=comparison["p"],
+            p_adjusted=comparison["p_adjusted"],
         )
-        for it, (why, beside) in pairs
+        for comparison, (why, beside) in pairs
     )
     return replace(result, findings=findings)
 
 
-def studied(answer: StudyAnswer, command: str) -> Study | Review:
-    """What came of a study, as a value."""
+def to_study_or_review(answer: StudyAnswer, command: str) -> Study | Review:
+    """Makes a value of what the compiled part returns about a study or a review."""
     json, refused, is_review, page, parts = answer
     if not is_review:
-        (it,) = parts
-        figures = (it["cells"], it["intervals"], it["curves"])
-        return Study(json, command, it["title"], it["question"], refused, *figures, it["page"])
+        (study,) = parts
+        figures = (study["cells"], study["intervals"], study["curves"])
+        return Study(json, command, study["title"], study["question"], refused, *figures, study["page"])
     # Each part has a result folder of its own, below the review's.
-    opened = tuple((part["name"], _study_in(page.parent / part["name"])) for part in parts)
-    return Review(json, command, refused, opened, page)
+    part_studies = tuple((part["name"], _open_part(page.parent / part["name"])) for part in parts)
+    return Review(json, command, refused, part_studies, page)
 
 
-def _study_in(folder: Path) -> Study:
-    opened = open(folder)
-    assert isinstance(opened, Study), "a review's parts are studies"
-    return opened
+def _open_part(folder: Path) -> Study:
+    study = open(folder)
+    assert isinstance(study, Study), "a review's parts are studies"
+    return study
 
 
 def study(
@@ -258,17 +279,17 @@ def study(
 ) -> Study | Review:
     """Runs a study or a review: a file, a built-in one by its name, a text in memory, or what a result folder keeps.
 
-    Results and report go to the folder `out`; it is complete after each run, and `resume=True` goes on where it stopped.
-    Runs are short and warmed where they may be, and each pair stops when its verdict stands, unless the study says otherwise.
-    `until_decided=False` makes all runs that the study asks for, `True` refuses a study in real time.
+    Results and report go to the folder `out`; it is complete after each run, and `resume=True` goes on where it
+    stopped. Runs are short and warmed where they may be, and each pair stops when its verdict stands, unless the study
+    says otherwise. `until_decided=False` makes all runs that the study asks for, `True` refuses a study in real time.
 
     After Ctrl-C, `Interrupted.partial` is what `out` holds so far: all runs that ended.
     """
     text = study.text if isinstance(study, Text) else None
-    name = "-" if isinstance(study, Text) else path(study)
-    folder = path(out)
-    before = None if resume else _said(folder)
-    kept = keeping(_of_folder(folder), lambda: _partial(folder), lambda: _said(folder) != before)
+    name = "-" if isinstance(study, Text) else path_text(study)
+    folder = path_text(out)
+    stamp_before = None if resume else _origin_stamp(folder)
+    kept = keeping(_resume_hint(folder), lambda: _read_results_so_far(folder), lambda: _origin_stamp(folder) != stamp_before)
     call = StudyCall(
         name=name,
         text=text,
@@ -279,24 +300,25 @@ def study(
         threads=threads,
         max_memory=max_memory,
     )
-    with _progress.shown(progress) as tell, kept:
-        answer, command = _native.study(call, tell)
-    return studied(answer, command)
+    with _progress.progress_function(progress) as report, kept:
+        answer, command = _native.study(call, report)
+    return to_study_or_review(answer, command)
 
 
 def open(folder: File, *, storage: Mapping[str, Any] | None = None) -> Study | Review:
     """Opens a result folder: of a run, a comparison, a study, a sweep or a review. Nothing is written to it.
 
-    Of a sweep it may be an URL, with `storage` as fsspec's options: it is copied to here for as long as the process lasts.
+    Of a sweep it may be an URL, with `storage` as fsspec's options: it is copied to here for as long as the process
+    lasts.
     """
-    name = path(folder)
+    name = path_text(folder)
     if not is_url(name):
-        answer, command = _native.open(folder_of(name))
-        return studied(answer, command)
+        answer, command = _native.open(local_folder(name))
+        return to_study_or_review(answer, command)
     copy = folder_until_exit()
-    fetch(name, Path(copy), storage)
+    copy_result_folder(name, Path(copy), storage)
     answer, _ = _native.open(copy)
-    return studied(answer, f"seekwise report {shlex.quote(shown(name))} --json")
+    return to_study_or_review(answer, f"seekwise report {shlex.quote(printable_url(name))} --json")
 
 
 def validate(
@@ -311,20 +333,20 @@ def validate(
     at_most: float | None = None,
     progress: Progress = True,
 ) -> Validation:
-    """Plays a measured trace on a modelled drive and compares response times. `at_most` is a bound for the demerit in per cent
-    of the measured mean; the result's `ok` answers it."""
+    """Plays a measured trace on a modelled drive and compares response times. `at_most` is a bound for the demerit in
+    per cent of the measured mean; the result's `ok` answers it."""
     call = ValidateCall(
-        trace=path(trace),
-        drive=path(drive),
-        set=settings(set),
+        trace=path_text(trace),
+        drive=path_text(drive),
+        set=setting_words(set),
         replay=replay,
         seed=seed,
-        log=_file(log),
+        log=_optional_path(log),
         force=force,
         at_most=at_most,
     )
-    with _progress.shown(progress) as tell:
-        json, command, samples = _native.validate(call, tell)
+    with _progress.progress_function(progress) as report:
+        json, command, samples = _native.validate(call, report)
     return Validation(json, command, samples, at_most)
 
 
@@ -343,39 +365,41 @@ def fit(
     force: bool = False,
     progress: Progress = True,
 ) -> FitResult:
-    """Fits the inferred figures of a drive to measurements: FILE, or FILE,KEY=VALUE,… with what held meanwhile.
+    """Fits the inferred figures of a drive to measurements: FILE, or FILE,KEY=VALUE,… with the settings that held
+    meanwhile.
 
-    With `out=` the profile is written there, and points that were tried stay beside it if the fit is interrupted; without,
-    `save` writes the profile, and points stay until the process ends: the exception says where.
+    With `out=` the profile is written there, and points that were tried stay beside it if the fit is interrupted;
+    without, `save` writes the profile, and points stay until the process ends: the exception says where.
     """
-    files = [path(file) for file in values("data", data)]
+    files = [path_text(file) for file in to_tuple("data", data)]
 
-    def fitted(file: str, kept: str) -> FitResult:
+    def fit_into(profile_file: str, kept_message: str) -> FitResult:
         call = FitCall(
             data=files,
-            drive=path(drive),
+            drive=path_text(drive),
             hold=hold,
-            only=texts("only", only),
-            out=file,
-            page=_file(page),
+            only=to_words("only", only),
+            out=profile_file,
+            page=_optional_path(page),
             generations=generations,
             time=time,
             points=points,
             resume=resume,
             force=force,
         )
-        with _progress.shown(progress) as tell, keeping(kept):
-            json, command, profile = _native.fit(call, tell)
-        # A file of ours that is gone is not what a reader writes to.
-        shown = command if out is not None else command.replace(file, Path(file).name)
-        return FitResult(json, shown, profile)
+        with _progress.progress_function(progress) as report, keeping(kept_message):
+            json, command, profile = _native.fit(call, report)
+        # The temporary file is gone by now; the command names a file of the reader's.
+        shown_command = command if out is not None else command.replace(profile_file, Path(profile_file).name)
+        return FitResult(json, shown_command, profile)
 
     if out is not None:
-        return fitted(path(out), f"the points that were tried are kept beside {path(out)}: resume=True goes on")
-    with folder_for_now() as folder:
-        beside = os.path.join(folder, "fitted.toml")
-        goes_on = f"out={beside!r}, resume=True goes on"
-        return fitted(beside, f"until the process ends, the points that were tried are kept beside {beside}: {goes_on}")
+        return fit_into(path_text(out), f"the points that were tried are kept beside {path_text(out)}: resume=True goes on")
+    with temporary_folder() as folder:
+        profile_file = os.path.join(folder, "fitted.toml")
+        resume_hint = f"out={profile_file!r}, resume=True goes on"
+        kept_message = f"until the process ends, the points that were tried are kept beside {profile_file}: {resume_hint}"
+        return fit_into(profile_file, kept_message)
 
 
 def power_cut(
@@ -393,16 +417,16 @@ def power_cut(
     max_memory: int | None = None,
     progress: Progress = True,
 ) -> PowerCut:
-    """Runs a job and works out what power cuts would lose: at random instants of one run, `at` given ones, `after` the end
-    of several runs, or in an orderly `shutdown`."""
+    """Runs a job and works out what power cuts would lose: at random instants of one run, `at` given ones, `after` the
+    end of several runs, or in an orderly `shutdown`."""
     call = PowerCutCall(
         setup=setup_call(job, on, set, seed, runtime, None, trace_format),
         cuts=cuts,
-        at=texts("at", at),
+        at=to_words("at", at),
         after=after,
         shutdown=shutdown,
         max_memory=max_memory,
     )
-    with _progress.shown(progress) as tell:
-        json, command, kept, curve = _native.power_cut(call, tell)
+    with _progress.progress_function(progress) as report:
+        json, command, kept, curve = _native.power_cut(call, report)
     return PowerCut(json, command, kept, curve)

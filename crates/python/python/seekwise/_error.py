@@ -1,4 +1,5 @@
-"""What could not be done, and why: exceptions with the fields of each diagnostic. A "no" is a value, never one of these."""
+"""The exceptions of the module. Each has diagnostics, which say what could not be done, and why. A negative answer,
+such as a refused comparison, is a value and no exception."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from seekwise._results import Comparison, Review, Study
     from seekwise._search import Search
 
-#: What an interrupted call has to show.
+#: What an interrupted call has made so far.
 Partial = Union["Comparison", "Study", "Review", "Search", None]
 
 
@@ -78,7 +79,8 @@ class Interrupted(KeyboardInterrupt):
 
     @property
     def partial(self) -> Partial:
-        """What came of the work so far, as the value that the call would have answered; None where no part of it is complete.
+        """What came of the work so far, as the value that the call would have answered; None where no part of it is
+        complete.
 
         Its `complete` is False. It is made of what is kept when it is first asked for, and stays as it is then.
         """
@@ -92,14 +94,15 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def keeping(
-    what: str | None,
-    partial: Callable[[], Partial] = lambda: None,
-    began: Callable[[], bool] = lambda: True,
+    message: str | None,
+    read_partial: Callable[[], Partial] = lambda: None,
+    has_begun: Callable[[], bool] = lambda: True,
 ) -> Iterator[None]:
-    """Work of which this is kept when Ctrl-C ends it, from when it `began` to keep."""
+    """Turns Ctrl-C in this block into `Interrupted` with a message about what is kept, and with what `read_partial`
+    reads of it. Without a message, or before anything is kept, Ctrl-C stays a `KeyboardInterrupt`."""
     try:
         yield
     except KeyboardInterrupt:
-        if what is None or not began():
+        if message is None or not has_begun():
             raise
-        raise Interrupted(what, partial) from None
+        raise Interrupted(message, read_partial) from None

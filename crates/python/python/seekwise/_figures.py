@@ -21,14 +21,15 @@ class Interval:
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     def __str__(self) -> str:
-        said = "no interval" if self.ends is None else "{:.4g} to {:.4g}".format(*self.ends)
-        return f"{self.estimate:.4g} ({said})"
+        interval_text = "no interval" if self.ends is None else "{:.4g} to {:.4g}".format(*self.ends)
+        return f"{self.estimate:.4g} ({interval_text})"
 
     @staticmethod
-    def of(value: Mapping[str, Any]) -> Interval:
-        """As JSON has it: an end that is infinite is null there."""
-        low, high = value["low"], value["high"]
-        return Interval(value["estimate"], low, high) if None not in (low, high) else Interval(value["estimate"], None, None)
+    def of(interval: Mapping[str, Any]) -> Interval:
+        """Reads an interval of the JSON, in which an infinite end is null."""
+        low, high = interval["low"], interval["high"]
+        has_both_ends = None not in (low, high)
+        return Interval(interval["estimate"], low, high) if has_both_ends else Interval(interval["estimate"], None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Response:
     p99_9: float
     p99_99: float
     max: float
-    #: None in results of before it was kept.
+    #: None in results of earlier versions, which did not keep it.
     p95: float | None = None
 
 
@@ -115,13 +116,13 @@ class Requests:
         return None if self.response_ms is None else self.response_ms.max
 
     @staticmethod
-    def of(value: Mapping[str, Any]) -> Requests:
-        """As JSON has it."""
+    def of(figures: Mapping[str, Any]) -> Requests:
+        """Reads the figures of one kind of requests of the JSON."""
 
         def response(name: str) -> Response | None:
-            times: dict[str, float] | None = value.get(name)
+            times: dict[str, float] | None = figures.get(name)
             return Response(**times) if times else None
 
-        parts = Parts(tuple(value.get("anatomy_ms", {}).items()))
-        ios, iops, rate = value["ios"], value["iops"], value["bytes_per_s"]
+        parts = Parts(tuple(figures.get("anatomy_ms", {}).items()))
+        ios, iops, rate = figures["ios"], figures["iops"], figures["bytes_per_s"]
         return Requests(ios, iops, rate, response("response_ms"), response("since_due_ms"), parts)

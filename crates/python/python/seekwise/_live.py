@@ -1,7 +1,8 @@
-"""Disks that real software uses: `serve` and `crash` as context managers. Both are the program that the package brings along, in
-a process of its own: a served disk has to answer while this interpreter is at work. Linux, and for `serve` other Unixes.
+"""Disks that real software uses: `serve` and `crash` as context managers. Both start the program, which is in the
+package, in a process of its own: a served disk has to answer while this interpreter is at work. They need Linux;
+`serve` runs on other Unixes too.
 
-Nothing is modelled here: orders go to the disk's control socket, answers are what the program prints as JSON."""
+Nothing is modelled here: orders go to the disk's control socket, and answers are what the program prints as JSON."""
 
 from __future__ import annotations
 
@@ -23,75 +24,75 @@ from typing import Any
 
 from seekwise import _html
 from seekwise._error import RunError, SeekwiseError
-from seekwise._program import program
+from seekwise._program import program_words
 from seekwise._results import Result
-from seekwise._setup import Settings, Stack, Target, Value, path, settings, word
+from seekwise._setup import Settings, Stack, Target, Value, path_text, setting_words, to_word
 
-#: How long a process that was told to end may take before it is killed, in seconds: well beyond the 30 that it gives itself to
-#: unmount, and as long again for the loop device.
-PATIENCE = 120.0
+#: Seconds that a process may take to end before it is killed: well beyond the 30 that it gives itself to unmount, and
+#: as many for the loop device.
+END_TIMEOUT_S = 120.0
 
-#: How often a process is looked at that is about to begin, in seconds.
-LOOK = 0.01
-
-
-def _target(on: Target, set: Settings | None) -> tuple[str, list[str]]:
-    """The target, and the options for its settings."""
-    target, below = (on.target, on.settings) if isinstance(on, Stack) else (path(on), ())
-    both = [*below, *settings(set)]
-    return target, [part for key, value in both for part in ("--set", f"{key}={value}")]
+#: Seconds between two checks of a process that is about to begin.
+CHECK_S = 0.01
 
 
-def _options(given: Mapping[str, Value | None]) -> list[str]:
-    """Options as the command line has them; what is `None` is left out."""
-    said = [(f"--{name.replace('_', '-')}", value) for name, value in given.items() if value is not None]
-    return [part for name, value in said for part in (name, word(value, name))]
+def _target_and_options(on: Target, set: Settings | None) -> tuple[str, list[str]]:
+    """The target's name, and the options for its settings."""
+    target, stack_settings = (on.target, on.settings) if isinstance(on, Stack) else (path_text(on), ())
+    all_settings = [*stack_settings, *setting_words(set)]
+    return target, [part for key, value in all_settings for part in ("--set", f"{key}={value}")]
+
+
+def _option_words(values: Mapping[str, Value | None]) -> list[str]:
+    """Options as the command line has them, without those whose value is `None`."""
+    options = [(f"--{name.replace('_', '-')}", value) for name, value in values.items() if value is not None]
+    return [part for name, value in options for part in (name, to_word(value, name))]
 
 
 class _Process:
-    """The program at work, with what it says kept in files, so that no pipe can fill."""
+    """The program in a process of its own. Its output goes to files, so that no pipe can fill."""
 
     def __init__(self, arguments: Sequence[str], folder: Path) -> None:
         self.command = shlex.join(["seekwise", *arguments, "--json"])
-        self._said = folder / "said"
-        self._told = folder / "told"
-        with open(self._said, "wb") as said, open(self._told, "wb") as told:
-            # A group of its own: Ctrl-C is for this interpreter, which ends it in order.
+        self._stdout_file = folder / "said"
+        self._stderr_file = folder / "told"
+        with open(self._stdout_file, "wb") as stdout, open(self._stderr_file, "wb") as stderr:
+            # A group of its own: Ctrl-C goes to this interpreter alone, which then ends the program in order.
             self._process = subprocess.Popen(
-                program([*arguments, "--json"]),
+                program_words([*arguments, "--json"]),
                 stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=told,
+                stdout=stdout,
+                stderr=stderr,
                 start_new_session=True,
             )
 
     def check(self) -> None:
-        """Raises if it has ended."""
+        """Raises an error if the process has ended."""
         if self._process.poll() is not None:
             raise self._failure()
 
-    def looks(self) -> Iterator[None]:
-        """Yields again and again; raises once it has ended."""
+    def until_ended(self) -> Iterator[None]:
+        """Yields again and again, for the caller to check something; raises an error when the process has ended."""
         while True:
             self.check()
             yield
-            time.sleep(LOOK)
+            time.sleep(CHECK_S)
 
     def wait(self) -> str:
-        """Its answer as JSON, once it has ended. A "no" is an answer."""
+        """Waits for the end and returns the answer as JSON. Exit code 1 is a negative answer, and no error."""
         if self._process.wait() not in (0, 1):
             raise self._failure()
-        answer = self._said.read_text(encoding="utf-8")
+        answer = self._stdout_file.read_text(encoding="utf-8")
         if not answer:
             raise self._failure()
         return answer
 
     def end(self) -> None:
-        """Tells it to end, and sees that it does."""
+        """Ends the process: by a signal and, if that takes too long, by force."""
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGINT)
         try:
-            self._process.wait(PATIENCE)
+            self._process.wait(END_TIMEOUT_S)
         except BaseException as error:
             self._process.kill()
             self._process.wait()
@@ -99,9 +100,9 @@ class _Process:
                 raise
 
     def _failure(self) -> SeekwiseError:
-        told = self._told.read_text(encoding="utf-8", errors="replace").strip()
+        messages = self._stderr_file.read_text(encoding="utf-8", errors="replace").strip()
         code = self._process.wait()
-        message = told.removeprefix("error: ") or f"`{self.command}` ended with {code}"
+        message = messages.removeprefix("error: ") or f"`{self.command}` ended with {code}"
         return RunError(message) if code != 2 else SeekwiseError(message)
 
 
@@ -150,7 +151,7 @@ class ServedDisk:
             raise SeekwiseError(f"{self.control}: another server takes orders there")
         self._process = _Process(self._arguments, Path(self._folder.name))
         try:
-            for _ in self._process.looks():
+            for _ in self._process.until_ended():
                 with contextlib.suppress(OSError):
                     self.order("status")
                     break
@@ -175,7 +176,7 @@ class ServedDisk:
 
     def set(self, key: str, value: Value) -> str:
         """Changes a setting while the disk works, such as `drive.cache.write_back`."""
-        return self.order(f"set {key}={word(value, key)}")
+        return self.order(f"set {key}={to_word(value, key)}")
 
     def reset_link(self) -> str:
         """Resets the link: outstanding requests fail, cached data stay."""
@@ -191,19 +192,19 @@ class ServedDisk:
 
     def order(self, order: str) -> str:
         """Sends an order of `seekwise disk`, and answers what was done; raises if it was refused."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as wire:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             try:
-                wire.connect(os.fspath(self.control))
+                connection.connect(os.fspath(self.control))
             except OSError as error:
                 raise ConnectionError(f"{self.control}: nobody takes orders there") from error
-            wire.sendall(f"{order}\n".encode())
-            wire.shutdown(socket.SHUT_WR)
-            said = b"".join(iter(lambda: wire.recv(65536), b"")).decode("utf-8", "replace").strip()
-        if said.startswith("refused: "):
-            raise SeekwiseError(said.removeprefix("refused: "))
-        if not said.startswith("done: "):
+            connection.sendall(f"{order}\n".encode())
+            connection.shutdown(socket.SHUT_WR)
+            reply = b"".join(iter(lambda: connection.recv(65536), b"")).decode("utf-8", "replace").strip()
+        if reply.startswith("refused: "):
+            raise SeekwiseError(reply.removeprefix("refused: "))
+        if not reply.startswith("done: "):
             raise ConnectionError(f"{self.control}: nobody takes orders there")
-        return said.removeprefix("done: ")
+        return reply.removeprefix("done: ")
 
 
 def serve(
@@ -226,27 +227,27 @@ def serve(
 ) -> ServedDisk:
     """A modelled stack as a block device in real time, for the length of a `with` block.
 
-    Without `nbd` (`unix:PATH` or `tcp:ADDRESS:PORT`, as in `seekwise serve`) and `fuse` it is served on a socket in a folder of
-    its own; `.uri` is what clients take.
+    Without `nbd` (`unix:PATH` or `tcp:ADDRESS:PORT`, as in `seekwise serve`) and `fuse` it is served on a socket in a
+    folder of its own; `.uri` is what clients take.
     """
-    target, said = _target(on, set)
+    target, setting_options = _target_and_options(on, set)
     folder = tempfile.TemporaryDirectory(prefix="seekwise-")
     if nbd is None and fuse is None:
         nbd = f"unix:{folder.name}/disk"
-    orders = Path(folder.name) / "control" if control is None else Path(path(control))
+    control_path = Path(folder.name) / "control" if control is None else Path(path_text(control))
     files = {"fuse": fuse, "image": image, "base": base, "record": record}
     options: dict[str, Value | None] = {
         "nbd": nbd,
-        **{name: None if file is None else path(file) for name, file in files.items()},
-        "control": os.fspath(orders),
+        **{name: None if file is None else path_text(file) for name, file in files.items()},
+        "control": os.fspath(control_path),
         **{"seed": seed, "speed": speed, "cut_after": cut_after, "cut_at_flush": cut_at_flush},
         **{"cut_at_write": cut_at_write, "max_clients": max_clients, "max_memory": max_memory},
     }
-    return ServedDisk(["serve", target, *_options(options), *said], _uri(nbd), orders, folder)
+    return ServedDisk(["serve", target, *_option_words(options), *setting_options], _uri(nbd), control_path, folder)
 
 
 def _uri(nbd: str | None) -> str | None:
-    """What clients take, of an address."""
+    """The URI for NBD clients of an address of `--nbd`; None without one."""
     match (nbd or "").split(":", 1):
         case ["unix", socket_path]:
             return f"nbd+unix:///?socket={socket_path}"
@@ -258,14 +259,14 @@ def _uri(nbd: str | None) -> str | None:
 
 @dataclass(frozen=True)
 class CrashResult(Result):
-    """What cuts at many instants left of what was promised. Where the block was the workload, `.command` has the shell command
-    that joined them, so it asks the same and cannot be repeated alone."""
+    """What power cuts at many instants left of the promised data. If the block was the workload, `.command` has the
+    shell command that read its promises, so that it cannot be repeated without the block."""
 
     @property
     def consistent(self) -> bool:
         """No medium lost a promise or is corrupt."""
         bad = ("lost_promised", "corrupt")
-        return not any(self._data[of][verdict] for of in ("at_cuts", "in_orders") for verdict in bad)
+        return not any(self._data[group][verdict] for group in ("at_cuts", "in_orders") for verdict in bad)
 
     @property
     def at_cuts(self) -> dict[str, int]:
@@ -283,12 +284,12 @@ class CrashResult(Result):
         return int(self._data["disk_broke"])
 
     def __repr__(self) -> str:
-        said = ", ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in self.at_cuts.items() if count)
-        return f"<CrashResult: {self._data['cuts']} cuts: {said or 'none'}>"
+        counts = ", ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in self.at_cuts.items() if count)
+        return f"<CrashResult: {self._data['cuts']} cuts: {counts or 'none'}>"
 
     def _repr_html_(self) -> str:
         body = [(verdict.replace("_", " "), count) for verdict, count in self.at_cuts.items()]
-        return _html.rows(["the medium is", "cuts"], body, {})
+        return _html.html_table(["the medium is", "cuts"], body, {})
 
 
 class CrashLab:
@@ -305,51 +306,52 @@ class CrashLab:
     #: What came of it, once the block has ended without an error.
     result: CrashResult
 
-    def __init__(self, arguments: Sequence[str], folder: tempfile.TemporaryDirectory[str], own: bool) -> None:
+    def __init__(self, arguments: Sequence[str], folder: tempfile.TemporaryDirectory[str], block_is_workload: bool) -> None:
         self._arguments = arguments
         self._folder = folder
-        self._own = own
+        self._block_is_workload = block_is_workload
+        #: Descriptors of two pipes: of promises to the workload, and of its confirmations.
         self._promises = -1
-        self._heard = -1
+        self._confirmations = -1
 
     def __enter__(self) -> CrashLab:
-        place = Path(self._folder.name)
+        folder = Path(self._folder.name)
         arguments = list(self._arguments)
-        if self._own:
-            os.mkfifo(place / "promises")
-            os.mkfifo(place / "heard")
-            # Both ends, so that neither side waits for the other to open it.
-            self._heard = os.open(place / "heard", os.O_RDWR)
-            begun, promises, heard = (shlex.quote(f"{place}/{name}") for name in ("begun", "promises", "heard"))
-            told = f'printf "%s\\n%s\\n" "$SEEKWISE_URI" "$SEEKWISE_MOUNT" > {begun}.part && mv {begun}.part {begun}'
-            say = 'while IFS= read -r line; do printf "%s\\n" "$line"; echo >&3; done'
-            arguments += ["--workload", f"{told} && {say} < {promises} 3> {heard}"]
-        self._process = _Process(arguments, place)
-        if self._own:
+        if self._block_is_workload:
+            os.mkfifo(folder / "promises")
+            os.mkfifo(folder / "heard")
+            # Opened at both ends, so that neither side waits until the other opens it.
+            self._confirmations = os.open(folder / "heard", os.O_RDWR)
+            begun, promises, confirmations = (shlex.quote(f"{folder}/{name}") for name in ("begun", "promises", "heard"))
+            write_disk = f'printf "%s\\n%s\\n" "$SEEKWISE_URI" "$SEEKWISE_MOUNT" > {begun}.part && mv {begun}.part {begun}'
+            confirm_promises = 'while IFS= read -r line; do printf "%s\\n" "$line"; echo >&3; done'
+            arguments += ["--workload", f"{write_disk} && {confirm_promises} < {promises} 3> {confirmations}"]
+        self._process = _Process(arguments, folder)
+        if self._block_is_workload:
             try:
-                self._begin(place)
+                self._begin(folder)
             except BaseException:
                 self._process.end()
                 self._folder.cleanup()
                 raise
         return self
 
-    def _begin(self, place: Path) -> None:
-        """Waits until the disk is there and the promises are read."""
-        for _ in self._process.looks():
-            if (place / "begun").exists():
+    def _begin(self, folder: Path) -> None:
+        """Waits until the disk exists and the workload reads promises."""
+        for _ in self._process.until_ended():
+            if (folder / "begun").exists():
                 break
-        uri, mount = (place / "begun").read_text(encoding="utf-8").splitlines()[:2]
+        uri, mount = (folder / "begun").read_text(encoding="utf-8").splitlines()[:2]
         self.uri, self.mount = uri, Path(mount) if mount else None
-        for _ in self._process.looks():
+        for _ in self._process.until_ended():
             with contextlib.suppress(OSError):
-                self._promises = os.open(place / "promises", os.O_WRONLY | os.O_NONBLOCK)
+                self._promises = os.open(folder / "promises", os.O_WRONLY | os.O_NONBLOCK)
                 os.set_blocking(self._promises, True)
                 return
 
     def promise(self, text: str) -> None:
-        """Says that something is on the disk for good: one line, which the check finds in SEEKWISE_PROMISES. Comes back when the
-        workload has said it."""
+        """Promises that something is on the disk for good: one line, which the check finds in SEEKWISE_PROMISES.
+        Returns when the workload has confirmed it."""
         if self._promises < 0:
             raise SeekwiseError("a lab with a workload of its own takes its promises from what that prints")
         if "\n" in text:
@@ -359,15 +361,15 @@ class CrashLab:
         except BrokenPipeError:
             self._process.check()
             raise
-        while not select.select([self._heard], [], [], 1)[0]:
+        while not select.select([self._confirmations], [], [], 1)[0]:
             self._process.check()
-        os.read(self._heard, 1)
+        os.read(self._confirmations, 1)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         try:
-            for end in (self._promises, self._heard):
-                if end >= 0:
-                    os.close(end)
+            for descriptor in (self._promises, self._confirmations):
+                if descriptor >= 0:
+                    os.close(descriptor)
             if kind is None:
                 self.result = CrashResult(self._process.wait(), self._process.command)
         finally:
@@ -397,22 +399,24 @@ def crash(
     keep: str | os.PathLike[str] | None = None,
     max_memory: str | None = None,
 ) -> CrashLab:
-    """The crash laboratory for the length of a `with` block: what it does on a modelled disk is recorded, and `check`, a shell
-    command, judges what power cuts at many instants leave. Its exit code: 0 consistent, 10 lost but allowed, 11 lost after a
-    promise, any other corrupt. It is tried first, on media whose answer is known, and refused with a reason if it answers wrongly.
-    `instants="time"` cuts evenly over time; `may_lose="1s"` is for a program that promises to lose no more than a second.
+    """The crash laboratory for the length of a `with` block: the block's work on a modelled disk is recorded, and
+    `check`, a shell command, judges what power cuts at many instants leave. The exit code of the check says: 0
+    consistent, 10 lost but allowed, 11 lost after a promise, any other corrupt. The check is tried first on media whose
+    answer is known, and refused with a reason if it answers wrongly. `instants="time"` cuts evenly over time;
+    `may_lose="1s"` is for a program that promises to lose no more than a second.
 
     With a `recipe` or a `workload` the program runs that, and the block has nothing to do. Linux; `fs` needs root.
     """
-    target, said = _target(on, set)
-    given: dict[str, Value | None] = {
+    target, setting_options = _target_and_options(on, set)
+    options: dict[str, Value | None] = {
         **{"recipe": recipe, "fs": fs, "size": size, "prepare": prepare, "workload": workload, "check": check},
         **{"cuts": cuts, "instants": instants, "may_lose": may_lose, "orders": orders, "seed": seed, "speed": speed, "limit": limit, "jobs": jobs},
-        **{"keep": None if keep is None else path(keep), "max_memory": max_memory},
+        **{"keep": None if keep is None else path_text(keep), "max_memory": max_memory},
     }
-    named = [part for name, value in (env or {}).items() for part in ("--env", f"{name}={value}")]
-    own = recipe is None and workload is None
-    if own and check is None:
+    environment_options = [part for name, value in (env or {}).items() for part in ("--env", f"{name}={value}")]
+    block_is_workload = recipe is None and workload is None
+    if block_is_workload and check is None:
         raise SeekwiseError("nothing judges what a cut leaves; expected `check`, or a `recipe`")
     folder = tempfile.TemporaryDirectory(prefix="seekwise-")
-    return CrashLab(["crash", "--on", target, *_options(given), *named, *said], folder, own)
+    arguments = ["crash", "--on", target, *_option_words(options), *environment_options, *setting_options]
+    return CrashLab(arguments, folder, block_is_workload)

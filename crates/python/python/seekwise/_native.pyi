@@ -1,4 +1,4 @@
-"""The compiled part of the module: the library's calls, tables, and the program."""
+"""The types of the compiled part of the module (`crates/python/src`): calls of the library, tables, and the program."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,9 +26,9 @@ __all__ = [
     "compare",
     "fit",
     "open",
-    "page_of",
     "power_cut",
     "program",
+    "render_page",
     "run",
     "study",
     "table_of_bytes",
@@ -59,7 +59,7 @@ class Table:
         """The unit of each column that has one."""
     @property
     def meanings(self) -> dict[str, str]:
-        """What each column means, where its name does not say it."""
+        """The meaning of each column, if its name does not say it."""
     def rows_from(self, first: int = 0, count: int = 20) -> list[tuple[Any, ...]]:
         """The rows from `first` on, at most `count` of them."""
     def row(self, row: int) -> tuple[Any, ...]:
@@ -80,7 +80,7 @@ class CancelFlag:
 
 @final
 class Plan:
-    """The plan of a sweep: texts alone, so that it travels."""
+    """The plan of a sweep. It is made of texts, so that it can be sent to other machines."""
 
     @staticmethod
     def of_setup(
@@ -91,14 +91,14 @@ class Plan:
     def of_study(name: str) -> Plan:
         """The plan of a study: a file, or a built-in one."""
     @staticmethod
-    def of_text(text: str) -> Plan:
-        """A plan as another machine sent it; one of another build is refused."""
+    def from_text(text: str) -> Plan:
+        """Reads a plan that another machine sent; one of another build is refused."""
     @property
     def text(self) -> str:
-        """As it travels."""
+        """The plan as a text, to be sent."""
     @property
     def hash(self) -> str:
-        """The hash of what made it."""
+        """SHA-256 of the origin of its results."""
     @property
     def study(self) -> str:
         """The study's text."""
@@ -109,24 +109,24 @@ class Plan:
     def runs(self) -> int:
         """Runs of each cell."""
     def parts(self, cells: int) -> list[PartWords]:
-        """Its parts of so many cells: the first cell, the cell behind the last, the name."""
+        """Parts of so many cells each: (first cell, cell after the last, name of the file)."""
     def run(self, part: PartWords, cancel: CancelFlag | None = None) -> bytes:
-        """Runs a part and answers the bytes of its file."""
-    def most_bytes(self, part: PartWords) -> int:
-        """Bytes of the file of a part at most."""
-    def fault(self, part: PartWords, file: bytes) -> str | None:
-        """What is wrong with the file of a part; nothing of one that is whole."""
+        """Runs a part and returns the bytes of its file."""
+    def max_part_bytes(self, part: PartWords) -> int:
+        """The most bytes that the file of a part may have."""
+    def part_fault(self, part: PartWords, file: bytes) -> str | None:
+        """What is wrong with the file of a part; None if the file is whole."""
     def finish(
         self, folder: str, parts: Sequence[PartWords], files: Sequence[bytes], *, force: bool
     ) -> StudyAnswer:
         """Makes a result folder of the files of all parts, in order."""
-    def so_far(
+    def write_page_so_far(
         self, folder: str, parts: Sequence[PartWords], files: Sequence[bytes]
     ) -> StudyAnswer:
-        """What the files of these parts come to, be they all or some; the page alone goes to the folder."""
+        """The results of the files of some parts, or of all, in order; only the page goes to the folder."""
 
 def program(words: Sequence[str]) -> int:
-    """The program `seekwise`: words are its name and its arguments. Answers its exit code."""
+    """Runs the program `seekwise`, whose name and arguments are `words`; returns its exit code."""
 
 def write_file(path: Path, content: bytes) -> None:
     """Writes a file whole or not at all, under the rules of all outputs; one that is there is replaced."""
@@ -147,8 +147,8 @@ def study(call: StudyCall, progress: ProgressFunction | None) -> tuple[StudyAnsw
 def open(folder: str) -> tuple[StudyAnswer, str]:
     """Opens a result folder."""
 
-def page_of(folder: str) -> str:
-    """The page of what a result folder of a study keeps."""
+def render_page(folder: str) -> str:
+    """Makes the page of the results that a study's folder keeps."""
 
 def validate(call: ValidateCall, progress: ProgressFunction | None) -> tuple[str, str, Table]:
     """Plays a measured trace on a modelled drive: JSON, shell line, the times of each request."""

@@ -1,4 +1,5 @@
-"""Progress: a bar of `tqdm.auto` where that is installed, or a function of the caller's. Nothing depends on it."""
+"""Progress of a call: a bar of `tqdm.auto` if that is installed, or a function of the caller's. No result depends on
+it."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ ProgressFunction = Callable[[int | None, int, str, str], object]
 #: What the argument `progress` takes: a bar if there can be one, none, or a function.
 Progress = bool | ProgressFunction
 
-#: Seconds before a bar is shown: what is over sooner needs none.
-DELAY = 1.0
+#: Seconds before a bar is shown: shorter work needs none.
+BAR_DELAY_S = 1.0
 
 
 @contextmanager
-def shown(progress: Progress) -> Iterator[ProgressFunction | None]:
-    """The function that a call tells how far it is."""
+def progress_function(progress: Progress) -> Iterator[ProgressFunction | None]:
+    """The function to which a call reports its progress, for the length of the call; None if nobody wants to know."""
     if callable(progress):
         yield progress
         return
@@ -29,7 +30,7 @@ def shown(progress: Progress) -> Iterator[ProgressFunction | None]:
         return
     try:
         with warnings.catch_warnings():
-            # That a notebook without widgets gets a bar of text is nothing to be told in each of them.
+            # In notebooks without widgets tqdm warns each time that its bar is a text.
             warnings.simplefilter("ignore")
             tqdm: Any = import_module("tqdm.auto").tqdm
     except ImportError:
@@ -37,10 +38,10 @@ def shown(progress: Progress) -> Iterator[ProgressFunction | None]:
         return
     bar: Any = None
 
-    def tell(total: int | None, done: int, unit: str, doing: str) -> None:
+    def update_bar(total: int | None, done: int, unit: str, doing: str) -> None:
         nonlocal bar
         if bar is None:
-            bar = tqdm(total=total, unit=f" {unit}", delay=DELAY, leave=False)
+            bar = tqdm(total=total, unit=f" {unit}", delay=BAR_DELAY_S, leave=False)
         if bar.total != total:
             bar.total = total
         if doing:
@@ -48,7 +49,7 @@ def shown(progress: Progress) -> Iterator[ProgressFunction | None]:
         bar.update(done - bar.n)
 
     try:
-        yield tell
+        yield update_bar
     finally:
         if bar is not None:
             bar.close()

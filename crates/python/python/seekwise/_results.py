@@ -1,5 +1,5 @@
-"""What comes of a call: frozen values that can be compared, hashed and pickled. Each has its JSON as the command line prints it,
-and the shell line that prints the same bytes."""
+"""Results of calls: frozen values that can be compared, hashed and pickled. Each has its JSON as the command line
+prints it, and the shell line that prints equal bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from seekwise._native import Table
 
 
 class ComparisonAnswer(TypedDict):
-    """What the library answers of a comparison."""
+    """A comparison, as the compiled part returns it."""
 
     json: str
     command: str
@@ -29,9 +29,9 @@ class ComparisonAnswer(TypedDict):
 
 
 class StudyPart(TypedDict):
-    """A study of a review, or the one that there is."""
+    """A study of a review, or the only study."""
 
-    #: Its name in the review.
+    #: Its name in the review; empty for the only study.
     name: str
     title: str
     question: str
@@ -41,7 +41,8 @@ class StudyPart(TypedDict):
     page: Path
 
 
-#: What the library answers of a study: JSON, whether it was refused, whether it is a review, page, parts.
+#: A study or a review, as the compiled part returns it: JSON, whether it was refused, whether it is a review, page,
+#: parts.
 StudyAnswer = tuple[str, bool, bool, Path, list[StudyPart]]
 
 
@@ -61,9 +62,9 @@ class Report:
 
 @dataclass(frozen=True)
 class Result:
-    """What all results have."""
+    """The base of all results."""
 
-    #: As the command line prints it with `--json`.
+    #: The result as the command line prints it with `--json`.
     json: str
     #: The shell line that prints the same bytes.
     command: str
@@ -78,21 +79,22 @@ class Result:
         return value
 
 
-def report_of(page: Path | None) -> Report:
-    """The report of a result folder; of one that was interrupted it is made of what is there."""
+def read_or_make_report(page: Path | None) -> Report:
+    """The report of a result folder with this page; an interrupted one has no page yet, so that it is made of the
+    results so far."""
     if page is None:
         raise SeekwiseError("results were not kept, so there is no report; expected out=FOLDER")
-    return Report(page.read_text(encoding="utf-8") if page.exists() else _native.page_of(str(page.parent)))
+    return Report(page.read_text(encoding="utf-8") if page.exists() else _native.render_page(str(page.parent)))
 
 
-def _missing(runs: int) -> str:
-    """What an incomplete result says of itself."""
+def _missing_words(runs: int) -> str:
+    """How an incomplete result is described."""
     return f"interrupted, {runs} runs missing"
 
 
 @dataclass(frozen=True)
 class _ManyRuns(Result):
-    """What a result of many runs says of those that an interruption left out."""
+    """The base of results of many runs, of which an interruption may leave out some."""
 
     @property
     def missing_runs(self) -> int:
@@ -107,7 +109,7 @@ class _ManyRuns(Result):
 
 @dataclass(frozen=True)
 class RunResult(Result):
-    """What came of a run."""
+    """The result of a run."""
 
     #: Every counted request, where `requests=True` asked for them.
     requests: Table | None
@@ -184,15 +186,19 @@ class RunResult(Result):
 
     def report(self) -> Report:
         """The report, where `out=` kept results."""
-        return report_of(self.page)
+        return read_or_make_report(self.page)
 
     def _figures(self) -> list[tuple[str, object, object, object, object, object]]:
         kinds = [("all", self.all), ("read", self.read), ("write", self.write), ("flush", self.flush)]
-        return [(name, it.ios, it.iops, it.mean, it.p99, it.max) for name, it in kinds if it.ios]
+        return [
+            (name, requests.ios, requests.iops, requests.mean, requests.p99, requests.max)
+            for name, requests in kinds
+            if requests.ios
+        ]
 
     def plot(self, ax: Any = None) -> Any:
         """Draws shares of requests by response time; answers matplotlib's axes."""
-        return _plots.curves(self.curve, ax)
+        return _plots.draw_response_curves(self.curve, ax)
 
     def __repr__(self) -> str:
         mean = "" if self.all.mean is None else f", mean {self.all.mean:.3f} ms, p99 {self.p99:.3f} ms"
@@ -203,7 +209,7 @@ class RunResult(Result):
         units = {"iops": "requests/s", "mean": "ms", "p99": "ms", "max": "ms"}
         title = _html.paragraph(f"{self.job} on {self.target}: {self.iops:.1f} requests/s")
         parts = _html.paragraph(f"Mean response: {self.anatomy}")
-        return title + _html.rows(heads, self._figures(), units) + parts
+        return title + _html.html_table(heads, self._figures(), units) + parts
 
 
 @dataclass(frozen=True)
@@ -247,7 +253,7 @@ class Comparison(_ManyRuns):
     @property
     def _first(self) -> Finding:
         if not self.findings:
-            raise SeekwiseError(f"{_missing(self.missing_runs)}: nothing is judged yet; `cells` has the runs that ended")
+            raise SeekwiseError(f"{_missing_words(self.missing_runs)}: nothing is judged yet; `cells` has the runs that ended")
         return self.findings[0]
 
     @property
@@ -291,30 +297,36 @@ class Comparison(_ManyRuns):
 
     def report(self) -> Report:
         """The report, where `out=` kept results."""
-        return report_of(self.page)
+        return read_or_make_report(self.page)
 
     def plot(self, ax: Any = None) -> Any:
         """Draws each ratio with its interval; answers matplotlib's axes."""
-        shown = [it for it in self.findings if it.refused is None]
-        rows = [(f"{it.to}: {it.metric}", it.ratio.estimate, it.ratio.low, it.ratio.high) for it in shown]
-        return _plots.intervals(rows, ax)
+        rows = [
+            (f"{finding.to}: {finding.metric}", finding.ratio.estimate, finding.ratio.low, finding.ratio.high)
+            for finding in self.findings
+            if finding.refused is None
+        ]
+        return _plots.draw_intervals(rows, ax)
 
     def __repr__(self) -> str:
-        lines = [f"{it.to} against {it.from_}: {it.metric} × {it.ratio}: {it.verdict}" for it in self.findings]
-        said = [] if self.complete else [_missing(self.missing_runs)]
-        return "<Comparison: " + "; ".join(said + lines + ([] if self._has_intervals else [self._sample])) + ">"
+        lines = [
+            f"{finding.to} against {finding.from_}: {finding.metric} × {finding.ratio}: {finding.verdict}"
+            for finding in self.findings
+        ]
+        missing = [] if self.complete else [_missing_words(self.missing_runs)]
+        return "<Comparison: " + "; ".join(missing + lines + ([] if self._has_intervals else [self._sample])) + ">"
 
     def _repr_html_(self) -> str:
-        def one(finding: Finding) -> str:
-            said = f"{finding.to} against {finding.from_}: {finding.verdict}. {finding.metric} × {finding.ratio}"
-            words = [finding.refused, finding.why and f"Why: {finding.why}"]
-            words += [f"But: {text}" for text in finding.beside]
-            below = "".join(_html.paragraph(word) for word in words if word)
-            return _html.paragraph(said) + _html.bar(finding.ratio) + below
+        def finding_html(finding: Finding) -> str:
+            headline = f"{finding.to} against {finding.from_}: {finding.verdict}. {finding.metric} × {finding.ratio}"
+            remarks = [finding.refused, finding.why and f"Why: {finding.why}"]
+            remarks += [f"But: {text}" for text in finding.beside]
+            paragraphs = "".join(_html.paragraph(word) for word in remarks if word)
+            return _html.paragraph(headline) + _html.interval_bar(finding.ratio) + paragraphs
 
-        shown = "".join(one(finding) for finding in self.findings[: _html.ROWS])
-        missing = "" if self.complete else f"; {_missing(self.missing_runs)}"
-        return shown + _html.paragraph(f"{self._sample}{missing}")
+        findings_html = "".join(finding_html(finding) for finding in self.findings[: _html.MAX_ROWS])
+        missing = "" if self.complete else f"; {_missing_words(self.missing_runs)}"
+        return findings_html + _html.paragraph(f"{self._sample}{missing}")
 
 
 @dataclass(frozen=True)
@@ -335,33 +347,35 @@ class Study(_ManyRuns):
 
     def report(self) -> Report:
         """Its report."""
-        return report_of(self.page)
+        return read_or_make_report(self.page)
 
     @property
     def comparisons(self) -> list[dict[str, Any]]:
-        """What each comparison came to, over all cells."""
+        """The result of each comparison, over all cells."""
         value: list[dict[str, Any]] = self.to_dict()["comparisons"]
         return value
 
     @property
     def claims(self) -> list[dict[str, Any]]:
-        """What each claim came to: `reproduced` is True, False, or None."""
+        """The result of each claim: `reproduced` is True, False, or None."""
         value: list[dict[str, Any]] = self.to_dict()["claims"]
         return value
 
     def plot(self, ax: Any = None) -> Any:
-        """Draws the ratio of each comparison with its interval; where nothing is compared, shares of requests by response time.
-        Answers matplotlib's axes."""
-        return _plots.intervals_of(self.intervals, ax) if len(self.intervals) else _plots.curves(self.curves, ax)
+        """Draws the ratio of each comparison with its interval; where nothing is compared, shares of requests by
+        response time. Answers matplotlib's axes."""
+        if len(self.intervals):
+            return _plots.draw_comparisons(self.intervals, ax)
+        return _plots.draw_response_curves(self.curves, ax)
 
     def __repr__(self) -> str:
-        missing = "" if self.complete else f"; {_missing(self.missing_runs)}"
+        missing = "" if self.complete else f"; {_missing_words(self.missing_runs)}"
         return f"<Study: {self.title}: {len(self.cells)} runs, {len(self.intervals)} comparisons{missing}>"
 
     def _repr_html_(self) -> str:
-        said = _html.paragraph(f"{self.title}: {self.question}")
-        said += "" if self.complete else _html.paragraph(_missing(self.missing_runs))
-        return said + _html.table(self.intervals if len(self.intervals) else self.cells)
+        html = _html.paragraph(f"{self.title}: {self.question}")
+        html += "" if self.complete else _html.paragraph(_missing_words(self.missing_runs))
+        return html + _html.table_preview(self.intervals if len(self.intervals) else self.cells)
 
 
 @dataclass(frozen=True)
@@ -384,16 +398,16 @@ class Review(_ManyRuns):
     def report(self) -> Report:
         """Its report."""
         if not self.complete:
-            raise SeekwiseError(f"{_missing(self.missing_runs)}: the page comes at the end; each part has a report of its own")
-        return report_of(self.page)
+            raise SeekwiseError(f"{_missing_words(self.missing_runs)}: the page comes at the end; each part has a report of its own")
+        return read_or_make_report(self.page)
 
     def __repr__(self) -> str:
-        missing = "" if self.complete else f"; {_missing(self.missing_runs)}"
+        missing = "" if self.complete else f"; {_missing_words(self.missing_runs)}"
         return f"<Review: {', '.join(name for name, _ in self.parts)}{missing}>"
 
     def _repr_html_(self) -> str:
         body = [(name, part.title, len(part.cells)) for name, part in self.parts]
-        return _html.rows(["part", "title", "runs"], body[: _html.ROWS], {})
+        return _html.html_table(["part", "title", "runs"], body[: _html.MAX_ROWS], {})
 
 
 @dataclass(frozen=True)
@@ -416,8 +430,8 @@ class Validation(Result):
     #: The bound that was asked for, in per cent.
     at_most: float | None
 
-    def _distance(self, value: dict[str, Any]) -> Distance:
-        return Distance(**{name: value[name] for name in Distance.__dataclass_fields__})
+    def _distance(self, figures: dict[str, Any]) -> Distance:
+        return Distance(**{name: figures[name] for name in Distance.__dataclass_fields__})
 
     @property
     def all(self) -> Distance:
@@ -439,12 +453,12 @@ class Validation(Result):
         """Whether each demerit is within `at_most`; None where nothing was asked."""
         if self.at_most is None:
             return None
-        shares = [it.demerit_percent for it in (self.all, self.reads, self.writes)]
-        return all(share is None or share <= self.at_most for share in shares)
+        percents = [distance.demerit_percent for distance in (self.all, self.reads, self.writes)]
+        return all(percent is None or percent <= self.at_most for percent in percents)
 
     def plot(self, ax: Any = None) -> Any:
         """Draws simulated times against measured ones, both sorted; answers matplotlib's axes."""
-        return _plots.samples(self.samples, ax)
+        return _plots.draw_validation(self.samples, ax)
 
     def __repr__(self) -> str:
         return f"<Validation: {self.all.n} requests, demerit {self.all.demerit_percent or 0:.2f} %>"
@@ -453,7 +467,7 @@ class Validation(Result):
         heads = ["of", *Distance.__dataclass_fields__]
         kinds = [("all", self.all), ("reads", self.reads), ("writes", self.writes)]
         names = Distance.__dataclass_fields__
-        return _html.rows(heads, [(kind, *(getattr(it, name) for name in names)) for kind, it in kinds], {})
+        return _html.html_table(heads, [(kind, *(getattr(distance, name) for name in names)) for kind, distance in kinds], {})
 
 
 @dataclass(frozen=True)
@@ -482,8 +496,8 @@ class FitResult(Result):
         return f"<FitResult: {len(self.moved)} figures moved, {self._data['tried']} points tried>"
 
     def _repr_html_(self) -> str:
-        body = [(it["name"], it["before"], it["after"], it["interval"]) for it in self.moved]
-        return _html.rows(["figure", "before", "after", "interval"], body[: _html.ROWS], {})
+        body = [(figure["name"], figure["before"], figure["after"], figure["interval"]) for figure in self.moved]
+        return _html.html_table(["figure", "before", "after", "interval"], body[: _html.MAX_ROWS], {})
 
 
 @dataclass(frozen=True)
@@ -513,7 +527,7 @@ class PowerCut(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """Draws data at risk over time; answers matplotlib's axes."""
-        return _plots.at_risk(self.at_risk, ax)
+        return _plots.draw_data_at_risk(self.at_risk, ax)
 
     def __repr__(self) -> str:
         kept = "kept" if self.promise_kept else "broken"
@@ -525,4 +539,4 @@ class PowerCut(Result):
             return (name, lost["cuts_with_loss"], lost["writes_mean"], lost["writes_max"])
 
         names = ["acknowledged_lost", "flushed_lost", "fua_lost", "promised_lost"]
-        return _html.rows(["lost", "cuts with loss", "writes mean", "writes most"], [row(name) for name in names], {})
+        return _html.html_table(["lost", "cuts with loss", "writes mean", "writes most"], [row(name) for name in names], {})

@@ -1,5 +1,6 @@
-"""What is run on what: a stack, a job, and settings on top, in the words of the command line. Texts and settings alone, so
-that all of it is hashable and travels to other processes and machines."""
+"""Jobs, targets and settings, in the words of the command line: classes for them, and functions that turn arguments of
+calls into such words. The classes hold texts alone, so that they are hashable and can be sent to other processes and
+machines."""
 
 from __future__ import annotations
 
@@ -18,12 +19,12 @@ Value = str | int | float | bool
 #: Dotted keys and values.
 Settings = Mapping[str, Value]
 
-#: A part of a sweep: its first cell, the cell behind its last, its name.
+#: A part of a sweep: its first cell, the cell after its last, the name of its file.
 PartWords = tuple[int, int, str]
 
 
-def word(value: object, of: str = "") -> str:
-    """A value as the command line has it; `of` says what has it, for an error."""
+def to_word(value: object, name: str = "") -> str:
+    """A value as the command line has it; `name` names the value in an error."""
     if getattr(value, "shape", None) == ():
         # A value of numpy's, such as its own True.
         value = value.item()  # type: ignore[attr-defined]
@@ -31,49 +32,50 @@ def word(value: object, of: str = "") -> str:
         return "true" if value else "false"
     if isinstance(value, str | Number | os.PathLike):
         return str(value)
-    raise SeekwiseError(f"{of}{': ' if of else ''}{value!r}: expected one value: a text, a number, True or False")
+    raise SeekwiseError(f"{name}{': ' if name else ''}{value!r}: expected one value: a text, a number, True or False")
 
 
-def values(of: str, given: object) -> tuple[Any, ...]:
-    """What a parameter lists. A text is one value, never its letters; so are a number and a path."""
+def to_tuple(name: str, given: object) -> tuple[Any, ...]:
+    """The values of an argument that may be a list or one value; `name` names it in an error. A text, a number and a
+    path are one value."""
     if isinstance(given, str | bytes | Number | os.PathLike):
         return (given,)
-    # Seeds, bases and the order of results go by place.
+    # Mappings and sets have no order, by which bases, seeds and results go.
     if isinstance(given, Iterable) and not isinstance(given, Mapping | Set):
         return tuple(given)
-    raise SeekwiseError(f"{of}: {given!r}: expected a list, or one value")
+    raise SeekwiseError(f"{name}: {given!r}: expected a list, or one value")
 
 
-def texts(of: str, given: object) -> list[str]:
-    """What a parameter lists, as the command line has it."""
-    return [word(value, of) for value in values(of, given)]
+def to_words(name: str, given: object) -> list[str]:
+    """The values of an argument that may be a list or one value, as the command line has them."""
+    return [to_word(value, name) for value in to_tuple(name, given)]
 
 
-def varied(vary: object) -> tuple[str, list[str]]:
-    """What a comparison varies: its key, and its values, the base first."""
+def key_and_levels(vary: object) -> tuple[str, list[str]]:
+    """The argument `vary` of a comparison: its key, and the values of it, the base first."""
     example = 'such as vary={"job.depth": ["1", "32"]}'
     if not isinstance(vary, Mapping):
         raise SeekwiseError(f"vary: {vary!r}: expected one key with its values, {example}")
     if len(vary) != 1:
         raise SeekwiseError(f"vary: expected one key with its values, not {len(vary)}; a study varies several")
     ((key, given),) = vary.items()
-    levels = texts(f"vary: {key}", given)
+    levels = to_words(f"vary: {key}", given)
     if len(levels) < 2:
-        one = f"one value, {levels[0]!r}" if levels else "no value"
-        raise SeekwiseError(f"vary: {key} has {one}; expected a list of two or more, the base first, {example}")
+        found = f"one value, {levels[0]!r}" if levels else "no value"
+        raise SeekwiseError(f"vary: {key} has {found}; expected a list of two or more, the base first, {example}")
     return key, levels
 
 
-def settings(given: Settings | None) -> SettingWords:
-    """Settings as the command line has them."""
-    if not isinstance(given, Mapping | None):
-        raise SeekwiseError(f'set: {given!r}: expected keys with their values, such as set={{"job.depth": 32}}')
-    return tuple((key, word(value, f"set: {key}")) for key, value in (given or {}).items())
+def setting_words(settings: Settings | None) -> SettingWords:
+    """Settings as the command line has them: keys and values, in order."""
+    if not isinstance(settings, Mapping | None):
+        raise SeekwiseError(f'set: {settings!r}: expected keys with their values, such as set={{"job.depth": 32}}')
+    return tuple((key, to_word(value, f"set: {key}")) for key, value in (settings or {}).items())
 
 
-def path(given: str | os.PathLike[str]) -> str:
+def path_text(name: str | os.PathLike[str]) -> str:
     """A file's name as the command line has it."""
-    return os.fspath(given)
+    return os.fspath(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class Stack:
 
 def stack(target: str | os.PathLike[str], set: Settings | None = None) -> Stack:
     """A drive of `seekwise drives`, a profile or a stack file, with dotted keys of `seekwise keys` set."""
-    return Stack(path(target), settings(set))
+    return Stack(path_text(target), setting_words(set))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,16 +124,16 @@ def setup_call(
     destroy: str | None = None,
     trace_format: str | None = None,
 ) -> SetupCall:
-    """A job on a target as the library takes it."""
-    target, below = (on.target, on.settings) if isinstance(on, Stack) else (path(on), ())
+    """A job on a target, as the compiled part takes it."""
+    target, stack_settings = (on.target, on.settings) if isinstance(on, Stack) else (path_text(on), ())
     text = job.text if isinstance(job, Text) else None
-    name = "-" if isinstance(job, Text) else path(job)
+    name = "-" if isinstance(job, Text) else path_text(job)
     if text is not None and target == "-":
         raise SeekwiseError("a job in memory stands on standard input; expected a file or a drive for `on`")
     return SetupCall(
         job=name,
         target=target,
-        set=(*below, *settings(set)),
+        set=(*stack_settings, *setting_words(set)),
         seed=seed,
         runtime=runtime,
         destroy=destroy,

@@ -1,5 +1,5 @@
-"""Where the parts of a sweep are kept: a folder, which may be shared, or what fsspec opens (`s3://`, `gs://`, `memory://`). A
-part is written whole or not at all."""
+"""Stores: where the parts of a sweep are kept. A store is a folder, which machines may share, or what fsspec opens
+(`s3://`, `gs://`, `memory://`). A file is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from urllib.parse import quote, unquote, unquote_plus
 from seekwise import _native
 from seekwise._error import SeekwiseError
 
-#: Files of a result folder. Where parts are in no folder, they stand beside them.
-KEPT = ("study.toml", "made-from.json", "sums.txt", "results.jsonl", "report.html")
+#: The files of a result folder. Of a sweep with a URL, they are kept beside the parts.
+RESULT_FILES = ("study.toml", "made-from.json", "sums.txt", "results.jsonl", "report.html")
 
-#: Bytes of a file of a result folder at most: more is none of ours.
-MOST = 1 << 32
+#: The most bytes of a file of a result folder: Seekwise writes no longer ones.
+MAX_FILE_BYTES = 1 << 32
 
-#: A store's options with such words in their names are secret.
-SECRET = re.compile("key|secret|token|pass|cred|auth|sas|connection", re.IGNORECASE)
+#: Options of a store are secret if their names have such words.
+SECRET_OPTION = re.compile("key|secret|token|pass|cred|auth|sas|connection", re.IGNORECASE)
 
-#: How a file of others is opened: a link is not followed, and a pipe is not waited for.
-GUARDED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+#: Flags for opening files that others may have put there: links are not followed, and pipes are not waited for.
+GUARDED_OPEN_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 class UnusableFile(SeekwiseError):
-    """Something lies under a name that cannot be taken for a file of ours: a link, a folder, a pipe, or too much."""
+    """What lies under a name cannot be used as a file: it is a link, a folder or a pipe, or it is too long."""
 
 
 class Store(Protocol):
@@ -45,9 +45,9 @@ class Store(Protocol):
         """What is kept."""
         ...
 
-    def read(self, name: str, most: int = MOST) -> bytes | None:
-        """A file's bytes; None where there is none of that name. Raises `UnusableFile` for what is no file, and for one of more
-        than `most` bytes."""
+    def read(self, name: str, most: int = MAX_FILE_BYTES) -> bytes | None:
+        """A file's bytes; None where there is none of that name. Raises `UnusableFile` for what is no file, and for one
+        of more than `most` bytes."""
         ...
 
     def write(self, name: str, content: bytes) -> None:
@@ -55,15 +55,15 @@ class Store(Protocol):
         ...
 
 
-def _kind(place: Path) -> str:
-    """The kind of what is no file."""
+def _file_kind(path: Path) -> str:
+    """What lies at a path that is no file, in words."""
     kinds = {stat.S_IFLNK: "a link", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
-    return kinds.get(stat.S_IFMT(place.lstat().st_mode), "a device")
+    return kinds.get(stat.S_IFMT(path.lstat().st_mode), "a device")
 
 
-def _check_size(place: object, size: int, most: int) -> None:
-    if size > most:
-        raise UnusableFile(f"{place}: has {size} bytes; expected at most {most}")
+def _check_size(name: object, size: int, max_bytes: int) -> None:
+    if size > max_bytes:
+        raise UnusableFile(f"{name}: has {size} bytes; expected at most {max_bytes}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,87 +81,89 @@ class FolderStore:
         except OSError as error:
             raise SeekwiseError(f"{self.folder}: {error.strerror}; expected a folder") from error
 
-    def read(self, name: str, most: int = MOST) -> bytes | None:
+    def read(self, name: str, most: int = MAX_FILE_BYTES) -> bytes | None:
         """A file's bytes; None where there is none of that name."""
-        place = Path(self.folder, name)
+        path = Path(self.folder, name)
         try:
-            # Looked at first: to open a device may do something.
-            if not stat.S_ISREG(place.lstat().st_mode):
-                raise UnusableFile(f"{place}: is {_kind(place)}; expected a file")
-            with open(os.open(place, os.O_RDONLY | GUARDED), "rb") as file:
-                _check_size(place, os.fstat(file.fileno()).st_size, most)
+            # Checked before it is opened, as opening a device may have effects.
+            if not stat.S_ISREG(path.lstat().st_mode):
+                raise UnusableFile(f"{path}: is {_file_kind(path)}; expected a file")
+            with open(os.open(path, os.O_RDONLY | GUARDED_OPEN_FLAGS), "rb") as file:
+                _check_size(path, os.fstat(file.fileno()).st_size, most)
                 content = file.read(most + 1)
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise UnusableFile(f"{place}: {error.strerror}") from error
-        _check_size(place, len(content), most)
+            raise UnusableFile(f"{path}: {error.strerror}") from error
+        _check_size(path, len(content), most)
         return content
 
     def write(self, name: str, content: bytes) -> None:
         """Keeps a file, whole or not at all, whatever lies under its name."""
         Path(self.folder).mkdir(parents=True, exist_ok=True)
-        place = Path(self.folder, name)
+        path = Path(self.folder, name)
         try:
-            usual = stat.S_ISREG(place.lstat().st_mode)
+            is_replaceable = stat.S_ISREG(path.lstat().st_mode)
         except FileNotFoundError:
-            usual = True
-        if not usual:
-            # No file takes the place of a folder, a link or a pipe, and it is somebody's. Another worker may have done this.
+            is_replaceable = True
+        if not is_replaceable:
+            # A file cannot replace a folder, a link or a pipe. They are somebody's, so they are moved aside; another
+            # worker may have done that already.
             with suppress(FileNotFoundError):
-                place.rename(place.with_name(f"{name}.{secrets.token_hex(4)}.set-aside"))
-        _native.write_file(place, content)
+                path.rename(path.with_name(f"{name}.{secrets.token_hex(4)}.set-aside"))
+        _native.write_file(path, content)
 
 
-#: A URL in a text.
-URL = re.compile(r"[\w.+-]+://[^\s'\"<>]+")
+#: Finds URLs in a text.
+URL_PATTERN = re.compile(r"[\w.+-]+://[^\s'\"<>]+")
 
 
-def shown(url: str) -> str:
-    """A URL for whatever is printed: scheme, host and path alone. All before the last `@` counts as a user and a password, which
-    may hold a `/`. Query and fragment are left out: keys are in them."""
+def printable_url(url: str) -> str:
+    """A URL without secrets, for messages: scheme, host and path. All before the last `@` counts as user and password,
+    as a password may contain a `/`. Query and fragment are left out, as they may contain keys."""
     if not is_url(url):
         return url
     scheme, _, rest = url.partition("://")
-    place, mark, more = _parted(rest)
-    if "@" in more:
-        # Nothing tells a query from a password that holds a `?`.
+    address, query_mark, query = _split_query(rest)
+    if "@" in query:
+        # A query and a password with a `?` in it look alike.
         return f"{scheme}://***"
-    _, at, place = place.rpartition("@")
-    return f"{scheme}://{at and '***@'}{place}{mark and mark + '***'}"
+    _, user_mark, address = address.rpartition("@")
+    return f"{scheme}://{user_mark and '***@'}{address}{query_mark and query_mark + '***'}"
 
 
-def _parted(rest: str) -> tuple[str, str, str]:
-    """What comes before the query or the fragment, its mark, and what comes after that."""
-    place = re.split(r"[?#]", rest, maxsplit=1)[0]
-    return place, rest[len(place) : len(place) + 1], rest[len(place) + 1 :]
+def _split_query(rest: str) -> tuple[str, str, str]:
+    """Splits a URL without its scheme: the part before the query or fragment, the mark (`?` or `#`), the part after
+    it."""
+    address = re.split(r"[?#]", rest, maxsplit=1)[0]
+    return address, rest[len(address) : len(address) + 1], rest[len(address) + 1 :]
 
 
-def _keys(url: str) -> Iterator[str]:
-    """The parts of a URL that are secret: as they are, decoded and encoded."""
+def _secret_url_parts(url: str) -> Iterator[str]:
+    """The secret parts of a URL: as they are, decoded, and encoded."""
     rest = url.partition("://")[2]
-    before = rest.rpartition("@")[0]
-    _, _, more = _parted(rest)
-    values = (part.partition("=")[2] or part for part in re.split(r"[&;#]", more))
-    for key in (before, before.partition(":")[2], *values):
+    user_and_password = rest.rpartition("@")[0]
+    _, _, query = _split_query(rest)
+    query_values = (part.partition("=")[2] or part for part in re.split(r"[&;#]", query))
+    for key in (user_and_password, user_and_password.partition(":")[2], *query_values):
         yield from {key, unquote(key), unquote_plus(key), quote(unquote(key), safe="")} - {""}
 
 
-def _secrets(options: Iterable[tuple[str, Any]], secret: bool = False) -> Iterator[str]:
-    """The values of a store's options that are secret."""
+def _secret_options(options: Iterable[tuple[str, Any]], all_secret: bool = False) -> Iterator[str]:
+    """The secret values among a store's options; with `all_secret`, all of their values."""
     for name, value in options:
-        hidden = secret or SECRET.search(name) is not None
+        is_secret = all_secret or SECRET_OPTION.search(name) is not None
         if isinstance(value, Mapping):
-            yield from _secrets(value.items(), hidden)
-        elif hidden and isinstance(value, str) and value:
+            yield from _secret_options(value.items(), is_secret)
+        elif is_secret and isinstance(value, str) and value:
             yield value
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class UrlStore:
-    """What fsspec opens. A file is one object, written by one call: object stores keep it whole or not at all.
+    """A store that fsspec opens. A file is one object, written by one call: object stores keep it whole or not at all.
 
-    Its options go with it to the workers, secrets too: so they are in its pickles. Nothing that is printed has them.
+    Its options go with it to the workers, secret ones too, and are in its pickles. No message contains secret ones.
     """
 
     url: str
@@ -170,101 +172,102 @@ class UrlStore:
 
     def __repr__(self) -> str:
         named = ", ".join(f"{name}=…" for name, _ in self.options)
-        return f"UrlStore({shown(self.url)!r}{', ' if named else ''}{named})"
+        return f"UrlStore({printable_url(self.url)!r}{', ' if named else ''}{named})"
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Errors of whatever file system it is say which URL they are of, and no secret."""
+    def _without_secrets(self) -> Iterator[None]:
+        """Turns errors of file systems into `SeekwiseError`s that name the URL and contain no secret."""
         try:
             yield
         except (SeekwiseError, FileNotFoundError):
             raise
         except Exception as error:
-            text = str(error).replace(self.url, shown(self.url)) or type(error).__name__
-            # The longest first: a shorter one may be a part of it.
-            for secret in sorted((*_secrets(self.options), *_keys(self.url)), key=len, reverse=True):
+            text = str(error).replace(self.url, printable_url(self.url)) or type(error).__name__
+            # The longest first: a shorter secret may be part of a longer one.
+            for secret in sorted((*_secret_options(self.options), *_secret_url_parts(self.url)), key=len, reverse=True):
                 text = text.replace(secret, "***")
-            text = URL.sub(lambda found: shown(found[0]), text)
-            # An error whose text has a secret is not handed on.
+            text = URL_PATTERN.sub(lambda found: printable_url(found[0]), text)
+            # An error whose text contains a secret is not kept as the cause.
             cause = error if text == str(error) else None
-            raise SeekwiseError(f"{shown(self.url)}: {text}") from cause
+            raise SeekwiseError(f"{printable_url(self.url)}: {text}") from cause
 
-    def _opened(self) -> tuple[Any, str]:
+    def _open_file_system(self) -> tuple[Any, str]:
         try:
             fsspec: Any = import_module("fsspec.core")
         except ImportError as error:
-            why = f"{shown(self.url)}: needs fsspec; expected a folder, or `pip install seekwise[stores]`"
+            why = f"{printable_url(self.url)}: needs fsspec; expected a folder, or `pip install seekwise[stores]`"
             raise SeekwiseError(why) from error
-        with self._told():
+        with self._without_secrets():
             system, root = fsspec.url_to_fs(self.url, **dict(self.options))
         return system, str(root).rstrip("/")
 
     def names(self) -> set[str]:
         """What is kept."""
-        system, root = self._opened()
+        system, root = self._open_file_system()
         system.invalidate_cache()
         try:
-            with self._told():
+            with self._without_secrets():
                 return {str(path).rsplit("/", 1)[-1] for path in system.ls(root, detail=False)}
         except FileNotFoundError:
             return set()
 
-    def read(self, name: str, most: int = MOST) -> bytes | None:
+    def read(self, name: str, most: int = MAX_FILE_BYTES) -> bytes | None:
         """A file's bytes; None where there is none of that name."""
-        (system, root), place = self._opened(), f"{shown(self.url)}/{name}"
+        (system, root), shown_name = self._open_file_system(), f"{printable_url(self.url)}/{name}"
         try:
-            with self._told():
-                known: Mapping[str, Any] = system.info(f"{root}/{name}")
-                if known["type"] != "file" or known.get("islink"):
-                    raise UnusableFile(f"{place}: expected a file, found: {known['type']}")
-                size = known.get("size")
-                _check_size(place, size or 0, most)
-                # A range of an empty object is an error in some stores, so one is asked for only where no size is known.
+            with self._without_secrets():
+                info: Mapping[str, Any] = system.info(f"{root}/{name}")
+                if info["type"] != "file" or info.get("islink"):
+                    raise UnusableFile(f"{shown_name}: expected a file, found: {info['type']}")
+                size = info.get("size")
+                _check_size(shown_name, size or 0, most)
+                # Some stores refuse a range of an empty object, so that a range is only asked for if the size is
+                # unknown.
                 content = bytes(system.cat_file(f"{root}/{name}", end=None if size is not None else most + 1))
         except FileNotFoundError:
             return None
-        _check_size(place, len(content), most)
+        _check_size(shown_name, len(content), most)
         return content
 
     def write(self, name: str, content: bytes) -> None:
         """Keeps a file, whole or not at all, whatever lies under its name."""
-        system, root = self._opened()
-        place = f"{root}/{name}"
-        with self._told():
+        system, root = self._open_file_system()
+        object_path = f"{root}/{name}"
+        with self._without_secrets():
             try:
-                system.pipe_file(place, content)
+                system.pipe_file(object_path, content)
             except IsADirectoryError:
-                # No file takes a folder's place, and what is in it is somebody's.
-                system.mv(place, f"{place}.{secrets.token_hex(4)}.set-aside", recursive=True)
-                system.pipe_file(place, content)
+                # A file cannot replace a folder, whose content is somebody's, so that the folder is moved aside.
+                system.mv(object_path, f"{object_path}.{secrets.token_hex(4)}.set-aside", recursive=True)
+                system.pipe_file(object_path, content)
 
 
-#: URLs of folders of this machine.
-FOLDERS = ("file://", "local://")
+#: The beginnings of URLs that are folders of this machine.
+FOLDER_SCHEMES = ("file://", "local://")
 
 
 def is_url(out: str) -> bool:
-    """Whether results go elsewhere than to a folder."""
-    return "://" in out and not out.startswith(FOLDERS)
+    """Whether a place of results is a URL that is no folder of this machine."""
+    return "://" in out and not out.startswith(FOLDER_SCHEMES)
 
 
-def folder_of(out: str) -> str:
-    """The folder that a name or a `file://` stands for."""
-    for scheme in FOLDERS:
+def local_folder(out: str) -> str:
+    """The folder of this machine that a name or a `file://` URL stands for."""
+    for scheme in FOLDER_SCHEMES:
         out = out.removeprefix(scheme)
     return out
 
 
 def folder_until_exit() -> str:
-    """A folder for a copy, which goes away with the process."""
+    """Creates a folder that is removed when the process ends."""
     folder = tempfile.mkdtemp(prefix="seekwise-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
 @contextmanager
-def folder_for_now() -> Iterator[str]:
-    """A folder for work, which goes away when that ends; where Ctrl-C ends it, with the process."""
+def temporary_folder() -> Iterator[str]:
+    """Creates a folder that is removed at the end of the block; if Ctrl-C ends the block, at the end of the process."""
     folder = tempfile.mkdtemp(prefix="seekwise-")
     try:
         yield folder
@@ -277,19 +280,19 @@ def folder_for_now() -> Iterator[str]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def fetch(url: str, folder: Path, options: Mapping[str, Any] | None = None) -> None:
-    """Copies a result folder from where fsspec finds it into a folder of this machine."""
-    place = store(url, dict(options or {}))
-    files = {name: place.read(name) for name in KEPT}
+def copy_result_folder(url: str, folder: Path, options: Mapping[str, Any] | None = None) -> None:
+    """Copies a result folder from a URL into a folder of this machine."""
+    source = store_at(url, dict(options or {}))
+    files = {name: source.read(name) for name in RESULT_FILES}
     if files["made-from.json"] is None or files["results.jsonl"] is None:
-        raise SeekwiseError(f"{shown(url)}: holds no results; expected what a sweep has kept there")
+        raise SeekwiseError(f"{printable_url(url)}: holds no results; expected what a sweep has kept there")
     for name, content in files.items():
         if content is not None:
             _native.write_file(folder / name, content)
 
 
-def store(out: str, options: dict[str, Any] | None = None) -> Store:
-    """The store for a folder or an URL."""
+def store_at(out: str, options: dict[str, Any] | None = None) -> Store:
+    """The store of a folder or a URL."""
     if is_url(out):
         return UrlStore(out.rstrip("/"), tuple(sorted((options or {}).items())))
-    return FolderStore(folder_of(out))
+    return FolderStore(local_folder(out))

@@ -1,5 +1,5 @@
-"""Sweeps: a job with each combination of levels, in parts that an engine runs anywhere. The bytes of a sweep are those of
-`seekwise study`, whatever the engine, the number of workers, and what became of them meanwhile."""
+"""Sweeps: a job with each combination of levels, in parts that an engine runs anywhere. A sweep's bytes are those of
+`seekwise study`, whatever the engine, the number of workers, and the workers that were lost."""
 
 from __future__ import annotations
 
@@ -17,32 +17,41 @@ from pathlib import Path
 from typing import Any
 
 from seekwise import _progress
-from seekwise._calls import studied
-from seekwise._engines import Engine, Work, engine_of
+from seekwise._calls import to_study_or_review
+from seekwise._engines import Engine, Work, engine_by_name
 from seekwise._error import SeekwiseError, keeping
 from seekwise._native import Plan
 from seekwise._progress import Progress, ProgressFunction
 from seekwise._results import Study
-from seekwise._setup import Job, PartWords, Settings, Stack, Target, Value, path, setup_call, texts
-from seekwise._stores import KEPT, Store, UnusableFile, folder_of, folder_until_exit, is_url, shown, store
+from seekwise._setup import Job, PartWords, Settings, Stack, Target, Value, path_text, setup_call, to_words
+from seekwise._stores import (
+    RESULT_FILES,
+    Store,
+    UnusableFile,
+    folder_until_exit,
+    is_url,
+    local_folder,
+    printable_url,
+    store_at,
+)
 
 #: A file's name.
 File = str | os.PathLike[str]
 
-#: Seconds that a part is to take: long enough that sending it is nothing, short enough that a lost one is not much.
-PART_S = 10.0
+#: The seconds that a part is to take: long compared with sending it, and short if it is lost.
+PART_TARGET_S = 10.0
 
-#: Bytes of a part to aim at: its lines are some four times as many, and are in memory at once.
-PART_BYTES = 32 << 20
+#: The bytes that the file of a part may have: its lines are some four times as many, and are all in memory at once.
+PART_TARGET_BYTES = 32 << 20
 
-#: Bytes of the file with the number of cells in a part, at most.
-BATCH_BYTES = 1 << 10
+#: The most bytes of the file with the number of cells in a part.
+MAX_BATCH_FILE_BYTES = 1 << 10
 
-#: Parts for each slot of an engine at least, so that the last one to end is not waited for long.
-PARTS_A_SLOT = 4
+#: An engine gets at least so many parts for each slot, so that the wait for the last part is short.
+MIN_PARTS_PER_SLOT = 4
 
-#: How often what was lost is handed out again. An engine that loses a part so often loses each.
-ROUNDS = 5
+#: Missing parts are handed out so often. An engine that has lost a part each time will lose it again.
+MAX_ROUNDS = 5
 
 
 _log = logging.getLogger("seekwise")
@@ -66,7 +75,7 @@ class Grid:
             yield dict(zip(keys, values, strict=True))
 
 
-#: What `grid` takes of a setting: its levels, or its one level.
+#: A setting's levels, or its only level, as `grid` takes them.
 Levels = Value | Iterable[Value]
 
 
@@ -74,13 +83,13 @@ def grid(
     levels: Mapping[str, Levels] | None = None, *, on: File | Iterable[File] | None = None, **more: Levels
 ) -> Grid:
     """All combinations of the levels of dotted keys; `on` are drives. A text is one level."""
-    given: list[tuple[str, object]] = [] if on is None else [("drive", on)]
-    given += [*(levels or {}).items(), *more.items()]
-    keys = [key for key, _ in given]
+    varied: list[tuple[str, object]] = [] if on is None else [("drive", on)]
+    varied += [*(levels or {}).items(), *more.items()]
+    keys = [key for key, _ in varied]
     for key in keys:
         if keys.count(key) > 1:
             raise SeekwiseError(f"grid: {key} is given twice")
-    all_levels = tuple((key, tuple(texts(f"grid: {key}", values))) for key, values in given)
+    all_levels = tuple((key, tuple(to_words(f"grid: {key}", values))) for key, values in varied)
     for key, values in all_levels:
         if not values:
             raise SeekwiseError(f"grid: {key} has no level; expected one or more")
@@ -106,10 +115,10 @@ def sweep(
 ) -> Study:
     """Runs a job with each combination of a grid, and keeps it as a result folder.
 
-    `out` is a folder, or an URL that fsspec opens (with `storage` as its options). Parts are kept there as they end: called
-    again, after whatever end, a sweep makes only those that are missing. After Ctrl-C, `Interrupted.partial` has the runs of
-    those that ended. `engine` is `threads`, `ray` (at `address`), or
-    an object with its three methods. `batch` is the number of cells in a part; by default some ten seconds' worth.
+    `out` is a folder, or an URL that fsspec opens (with `storage` as its options). Parts are kept there as they end:
+    called again, after whatever end, a sweep makes only those that are missing. After Ctrl-C, `Interrupted.partial` has
+    the runs of those that ended. `engine` is `threads`, `ray` (at `address`), or an object with its three methods.
+    `batch` is the number of cells in a part; by default some ten seconds' worth.
     """
     drives = dict(grid.levels).get("drive")
     target = on if on is not None else (drives[0] if drives else None)
@@ -118,7 +127,7 @@ def sweep(
     if isinstance(target, Stack) and drives:
         raise SeekwiseError("the grid has drives, and `on` is a stack: one of them would count for nothing")
     plan = Plan.of_setup(setup_call(job, target, set, seed, runtime), list(grid.levels), runs)
-    return run_plan(plan, path(out), engine, address, storage, batch, force, progress)
+    return make_results(plan, path_text(out), engine, address, storage, batch, force, progress)
 
 
 def sweep_study(
@@ -133,10 +142,10 @@ def sweep_study(
     progress: Progress = True,
 ) -> Study:
     """Runs the cells of a study, a file or a built-in one, in parts, as `sweep` does."""
-    return run_plan(Plan.of_study(path(study)), path(out), engine, address, storage, batch, force, progress)
+    return make_results(Plan.of_study(path_text(study)), path_text(out), engine, address, storage, batch, force, progress)
 
 
-def run_plan(
+def make_results(
     plan: Plan,
     out: str,
     engine: str | Engine,
@@ -146,114 +155,119 @@ def run_plan(
     force: bool,
     progress: Progress,
 ) -> Study:
-    """Makes what is missing of a plan's parts, and a result folder of all."""
-    place = store(out, dict(storage or {}))
-    admit(plan, out, place, force)
+    """Runs the parts of a plan that are missing, and makes a result folder of all parts."""
+    results_store = store_at(out, dict(storage or {}))
+    check_same_plan(plan, out, results_store, force)
     if batch is not None and batch < 1:
         raise SeekwiseError(f"batch: {batch}; expected 1 cell or more in a part")
-    parts_in = _store_of_parts(out, storage)
-    runner = engine_of(engine, address) if isinstance(engine, str) else engine
+    parts_in = _parts_store(out, storage)
+    running_engine = engine_by_name(engine, address) if isinstance(engine, str) else engine
     try:
-        parts = plan.parts(batch or _batch(plan, parts_in, getattr(runner, "slots", 1)))
-        kept = f"the parts that ended are kept in {shown(out)}: the same call goes on"
-        with _progress.shown(progress) as tell, keeping(kept, lambda: _so_far(plan, parts, parts_in, out)):
-            files = _made(plan, parts, parts_in, runner, tell)
+        parts = plan.parts(batch or _choose_cells_per_part(plan, parts_in, getattr(running_engine, "slots", 1)))
+        kept_message = f"the parts that ended are kept in {printable_url(out)}: the same call goes on"
+        kept = keeping(kept_message, lambda: _study_so_far(plan, parts, parts_in, out))
+        with _progress.progress_function(progress) as report, kept:
+            files = _make_missing_parts(plan, parts, parts_in, running_engine, report)
     finally:
-        # Of an engine that has nothing left to do, this ends its threads.
+        # An engine with nothing left to do ends its threads.
         if isinstance(engine, str):
-            runner.cancel()
+            running_engine.cancel()
     if is_url(out):
-        return _finished_elsewhere(plan, parts, files, place)
-    answer = plan.finish(folder_of(out), parts, files, force=True)
-    return _study(plan, answer, out)
+        return _finish_in_store(plan, parts, files, results_store)
+    answer = plan.finish(local_folder(out), parts, files, force=True)
+    return _to_study(plan, answer, out)
 
 
-def _store_of_parts(out: str, storage: Mapping[str, Any] | None) -> Store:
-    """Where the parts are kept: a folder of ours, and no link of somebody else's to another."""
-    place = f"{out.rstrip('/')}/parts"
-    if not is_url(out) and os.path.islink(folder_of(place)):
-        raise SeekwiseError(f"{folder_of(place)}: is a link; expected a folder, or none")
-    return store(place, dict(storage or {}))
+def _parts_store(out: str, storage: Mapping[str, Any] | None) -> Store:
+    """The store of the parts, in `out`. It must be no link, which could lead to a folder of somebody else."""
+    parts_place = f"{out.rstrip('/')}/parts"
+    if not is_url(out) and os.path.islink(local_folder(parts_place)):
+        raise SeekwiseError(f"{local_folder(parts_place)}: is a link; expected a folder, or none")
+    return store_at(parts_place, dict(storage or {}))
 
 
-def _study(plan: Plan, answer: Any, out: str) -> Study:
-    command = f"printf %s {shlex.quote(plan.study)} | seekwise study - --out {shlex.quote(shown(out))} --json"
-    study = studied(answer, command)
+def _to_study(plan: Plan, answer: Any, out: str) -> Study:
+    """Makes a value of what the compiled part returns about a sweep."""
+    command = f"printf %s {shlex.quote(plan.study)} | seekwise study - --out {shlex.quote(printable_url(out))} --json"
+    study = to_study_or_review(answer, command)
     assert isinstance(study, Study), "a plan is of one study"
     return study
 
 
-def _so_far(plan: Plan, parts: list[PartWords], parts_in: Store, out: str) -> Study | None:
-    """The runs of the parts that ended; their page goes away with the process."""
-    files, _ = _whole(plan, parts, parts_in)
+def _study_so_far(plan: Plan, parts: list[PartWords], parts_in: Store, out: str) -> Study | None:
+    """The study of the parts that ended; its page is removed with the process. None if no part ended."""
+    files, _ = _read_whole_parts(plan, parts, parts_in)
     ended = [part for part in parts if part[2] in files]
     if not ended:
         return None
-    return _study(plan, plan.so_far(folder_until_exit(), ended, [files[part[2]] for part in ended]), out)
+    return _to_study(plan, plan.write_page_so_far(folder_until_exit(), ended, [files[part[2]] for part in ended]), out)
 
 
-def _finished_elsewhere(plan: Plan, parts: list[PartWords], files: list[bytes], place: Store) -> Study:
-    """The result folder, made here and copied beside the parts. The one here goes away with the process."""
+def _finish_in_store(plan: Plan, parts: list[PartWords], files: list[bytes], store: Store) -> Study:
+    """Makes the result folder on this machine, and copies its files into a store. The folder is removed with the
+    process."""
     folder = folder_until_exit()
     answer = plan.finish(folder, parts, files, force=True)
-    for name in KEPT:
-        place.write(name, Path(folder, name).read_bytes())
-    return _study(plan, answer, folder)
+    for name in RESULT_FILES:
+        store.write(name, Path(folder, name).read_bytes())
+    return _to_study(plan, answer, folder)
 
 
-def admit(plan: Plan, out: str, place: Store, force: bool) -> None:
-    """An error where `out` holds results of something else."""
-    made = place.read("made-from.json")
-    if made is None or force or sha256(made).hexdigest() == plan.hash:
+def check_same_plan(plan: Plan, out: str, store: Store, force: bool) -> None:
+    """Raises an error if `out` holds results of another plan, unless `force` says to replace them."""
+    origin = store.read("made-from.json")
+    if origin is None or force or sha256(origin).hexdigest() == plan.hash:
         return
     why = "holds results of another study, or of another build; expected another out, or force=True"
-    raise SeekwiseError(f"{shown(out)}: {why}")
+    raise SeekwiseError(f"{printable_url(out)}: {why}")
 
 
-def _batch(plan: Plan, parts_in: Store, slots: int) -> int:
-    """Cells in a part: as a sweep of this plan had it that began here, else as many as take some seconds."""
+def _choose_cells_per_part(plan: Plan, parts_in: Store, slots: int) -> int:
+    """Chooses the number of cells in a part: the one with which a sweep of this plan began here, else as many as take
+    some seconds."""
     name = f"batch-{plan.hash[:16]}.json"
     try:
-        known = parts_in.read(name, BATCH_BYTES)
-        if known is not None:
-            return _cells(known, plan.cells)
+        kept = parts_in.read(name, MAX_BATCH_FILE_BYTES)
+        if kept is not None:
+            return _parse_cells_per_part(kept, plan.cells)
     except (UnusableFile, ValueError) as error:
         _log.warning("%s: %s: it is made again", name, error)
     start = time.monotonic()
-    part = plan.run(plan.parts(1)[0])
+    first_part = plan.run(plan.parts(1)[0])
     seconds = max(time.monotonic() - start, 1e-3)
-    most = max(1, plan.cells // (slots * PARTS_A_SLOT))
-    cells = min(max(1, int(PART_S / seconds)), max(1, PART_BYTES // len(part)), most)
-    # What is there decides: of two that begin at once, both find all parts of either.
+    max_cells = max(1, plan.cells // (slots * MIN_PARTS_PER_SLOT))
+    cells = min(max(1, int(PART_TARGET_S / seconds)), max(1, PART_TARGET_BYTES // len(first_part)), max_cells)
+    # The number is kept, so that a sweep which begins later finds the same parts.
     parts_in.write(name, json.dumps({"cells": cells}).encode())
     return cells
 
 
-def _cells(known: bytes, most: int) -> int:
-    """The number of cells in a part that a file has."""
+def _parse_cells_per_part(content: bytes, max_cells: int) -> int:
+    """Parses the number of cells in a part from its file."""
     try:
-        cells = json.loads(known)["cells"]
+        cells = json.loads(content)["cells"]
     except (KeyError, TypeError, RecursionError) as error:
         raise ValueError("it has no cells") from error
-    if type(cells) is not int or not 1 <= cells <= most:
-        raise ValueError(f"cells are {cells!r}; expected 1 to {most}")
+    if type(cells) is not int or not 1 <= cells <= max_cells:
+        raise ValueError(f"cells are {cells!r}; expected 1 to {max_cells}")
     return cells
 
 
-def _whole(
+def _read_whole_parts(
     plan: Plan, parts: Iterable[PartWords], parts_in: Store
 ) -> tuple[dict[str, bytes], list[str]]:
-    """The files of parts that are there and whole, and what is wrong with others."""
-    there = parts_in.names()
+    """Reads the files of parts that exist and are whole, by their names; and says what is wrong with those that are
+    not."""
+    kept_names = parts_in.names()
     files: dict[str, bytes] = {}
     faults: list[str] = []
     for part in parts:
         try:
-            file = parts_in.read(part[2], plan.most_bytes(part)) if part[2] in there else None
+            file = parts_in.read(part[2], plan.max_part_bytes(part)) if part[2] in kept_names else None
         except UnusableFile as error:
             faults.append(str(error))
             continue
-        fault = None if file is None else plan.fault(part, file)
+        fault = None if file is None else plan.part_fault(part, file)
         if fault is not None:
             faults.append(fault)
         elif file is not None:
@@ -261,35 +275,35 @@ def _whole(
     return files, faults
 
 
-def _made(
-    plan: Plan, parts: list[PartWords], parts_in: Store, engine: Engine, tell: ProgressFunction | None
+def _make_missing_parts(
+    plan: Plan, parts: list[PartWords], parts_in: Store, engine: Engine, report: ProgressFunction | None
 ) -> list[bytes]:
-    """The files of all parts, those made that are missing."""
-    files, faults = _whole(plan, parts, parts_in)
+    """Makes the parts that are missing; returns the files of all parts, in order."""
+    files, faults = _read_whole_parts(plan, parts, parts_in)
     work = Work(plan.text, parts_in)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         for fault in faults:
             _log.warning("%s: this part is made again", fault)
         missing = [part for part in parts if part[2] not in files]
         if not missing:
             return [files[part[2]] for part in parts]
         try:
-            _run(plan, work, missing, engine, tell)
+            _run_parts(plan, work, missing, engine, report)
         except BaseException:
             engine.cancel()
             raise
-        more, faults = _whole(plan, missing, parts_in)
-        files.update(more)
+        new_files, faults = _read_whole_parts(plan, missing, parts_in)
+        files.update(new_files)
     lost = [part[2] for part in parts if part[2] not in files]
     if not lost:
         return [files[part[2]] for part in parts]
-    raise SeekwiseError(f"{len(lost)} parts were lost {ROUNDS} times, such as {lost[0]}: what the engine runs does not keep")
+    raise SeekwiseError(f"{len(lost)} parts were lost {MAX_ROUNDS} times, such as {lost[0]}: what the engine runs does not keep")
 
 
-def _run(
-    plan: Plan, work: Work, missing: list[PartWords], engine: Engine, tell: ProgressFunction | None
+def _run_parts(
+    plan: Plan, work: Work, missing: list[PartWords], engine: Engine, report: ProgressFunction | None
 ) -> None:
-    """Hands parts out, so many at a time as the engine runs, and as many again that wait."""
+    """Hands parts to the engine: at a time as many as it runs, and as many that wait there."""
     cells = sum(end - first for first, end, _ in missing)
     done = (plan.cells - cells) * plan.runs
     total = plan.cells * plan.runs
@@ -306,8 +320,8 @@ def _run(
             if outcome.error is None and name not in ended:
                 ended.add(name)
                 done += (end - first) * plan.runs
-                if tell is not None:
-                    tell(total, done, "runs", "")
+                if report is not None:
+                    report(total, done, "runs", "")
             if waiting:
                 engine.submit(work, waiting.popleft())
         if not waiting:

@@ -1,15 +1,15 @@
-//! Notes and warnings of the library for Python's `logging`. Threads that do not hold the interpreter log them, so they are
-//! collected; the thread that holds it next hands them on.
+//! Hands notes and warnings of the library to Python's `logging`. The threads that write them do not hold the
+//! interpreter, so that notes are collected until a thread which holds it hands them on.
 
 use std::sync::{Mutex, Once, PoisonError};
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use pyo3::prelude::*;
 
-/// Waiting notes: the level's name in `logging`, and the text.
-static WAITING: Mutex<Vec<(&str, String)>> = Mutex::new(Vec::new());
+/// The notes that wait: the name of the level in Python's `logging`, and the text.
+static WAITING_NOTES: Mutex<Vec<(&str, String)>> = Mutex::new(Vec::new());
 
-/// Collects the notes of the library.
+/// The logger of the library, which collects notes.
 struct Collector;
 
 impl Log for Collector {
@@ -20,14 +20,15 @@ impl Log for Collector {
     fn log(&self, record: &Record<'_>) {
         if self.enabled(record.metadata()) {
             let level = if record.level() <= Level::Warn { "warning" } else { "info" };
-            WAITING.lock().unwrap_or_else(PoisonError::into_inner).push((level, record.args().to_string()));
+            WAITING_NOTES.lock().unwrap_or_else(PoisonError::into_inner).push((level, record.args().to_string()));
         }
     }
 
     fn flush(&self) {}
 }
 
-/// From now on notes are collected. The program, run in this process, prints its own instead.
+/// Begins to collect notes. The program, if it runs in this process, prints its own instead: whoever sets the logger
+/// first keeps it.
 pub fn begin_collecting() {
     static BEGUN: Once = Once::new();
     BEGUN.call_once(|| {
@@ -37,14 +38,14 @@ pub fn begin_collecting() {
     });
 }
 
-/// Hands on the waiting notes.
-pub fn hand_on(py: Python<'_>) -> PyResult<()> {
-    let waiting = std::mem::take(&mut *WAITING.lock().unwrap_or_else(PoisonError::into_inner));
-    if waiting.is_empty() {
+/// Hands the notes that wait to Python's `logging`.
+pub fn hand_to_logging(py: Python<'_>) -> PyResult<()> {
+    let notes = std::mem::take(&mut *WAITING_NOTES.lock().unwrap_or_else(PoisonError::into_inner));
+    if notes.is_empty() {
         return Ok(());
     }
     let logger = py.import("logging")?.call_method1("getLogger", ("seekwise",))?;
-    for (level, text) in waiting {
+    for (level, text) in notes {
         logger.call_method1(level, ("%s", text))?;
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! Work in a thread of its own, while the caller releases the interpreter and looks every few milliseconds for signals,
-//! notes and progress. When a signal comes, Python only sets a flag, which has to be looked at ([pyo3's
+//! Runs work in a thread of its own while the calling thread releases the interpreter, and looks every few milliseconds
+//! for signals, notes and progress. When a signal comes, Python only sets a flag, which has to be looked at ([pyo3's
 //! guide](https://pyo3.rs), "Ctrl-C").
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,11 +15,12 @@ use seekwise::{Error, Observer};
 
 use super::{fault, notes};
 
-/// From one look for signals to the next: Ctrl-C is to work within 100 ms, of which the work itself takes a part.
-const LOOK: Duration = Duration::from_millis(20);
+/// The time from one check for signals to the next. Ctrl-C is to take effect within 100 ms, of which the work itself
+/// needs a part.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Looks between two reports of progress: ten times a second is as often as anybody reads.
-const TELL: u32 = 5;
+/// A report of progress is made at every fifth check: ten times a second is as often as anybody reads.
+const CHECKS_PER_REPORT: u32 = 5;
 
 /// A flag by which one thread ends the work of another.
 #[pyclass(frozen, module = "seekwise._native")]
@@ -44,16 +45,17 @@ impl CancelFlag {
     }
 }
 
-/// How far work is.
+/// How far work is; `unit` is empty until it begins.
 #[derive(Clone, Default)]
 struct WorkProgress {
     total: Option<u64>,
     done: u64,
     unit: &'static str,
-    doing: String,
+    /// What is being done now, in words.
+    current_work: String,
 }
 
-/// Watches work for Python.
+/// Keeps what work reports, and says whether it is cancelled: by the calling thread, or by another one's flag.
 #[derive(Default)]
 struct Watch<'a> {
     cancelled: AtomicBool,
@@ -62,22 +64,22 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    fn with_progress<T>(&self, does: impl FnOnce(&mut WorkProgress) -> T) -> T {
-        does(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner))
+    fn with_progress<T>(&self, action: impl FnOnce(&mut WorkProgress) -> T) -> T {
+        action(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Observer for Watch<'_> {
     fn begin_work(&self, total: Option<u64>, done: u64, unit: &'static str) {
-        self.with_progress(|now| (now.total, now.done, now.unit) = (total, done, unit));
+        self.with_progress(|progress| (progress.total, progress.done, progress.unit) = (total, done, unit));
     }
 
     fn report_done(&self, done: u64) {
-        self.with_progress(|now| now.done = done);
+        self.with_progress(|progress| progress.done = done);
     }
 
-    fn report_work(&self, what: &str) {
-        self.with_progress(|now| what.clone_into(&mut now.doing));
+    fn report_work(&self, name: &str) {
+        self.with_progress(|progress| name.clone_into(&mut progress.current_work));
     }
 
     fn is_cancelled(&self) -> bool {
@@ -85,17 +87,18 @@ impl Observer for Watch<'_> {
     }
 }
 
-/// Reports the progress to Python: `progress(total, done, unit, doing)`.
+/// Reports the progress to Python, if the caller gave a function: `progress(total, done, unit, doing)`.
 fn report_progress(py: Python<'_>, progress: Option<&Py<PyAny>>, watch: &Watch<'_>) -> PyResult<()> {
     let Some(progress) = progress else { return Ok(()) };
-    let WorkProgress { total, done, unit, doing } = watch.with_progress(|now| now.clone());
+    let WorkProgress { total, done, unit, current_work } = watch.with_progress(|progress| progress.clone());
     if unit.is_empty() {
         return Ok(());
     }
-    progress.call1(py, (total, done, unit, doing)).map(drop)
+    progress.call1(py, (total, done, unit, current_work)).map(drop)
 }
 
-/// Runs `work` while the interpreter is free for others; a signal or an exception of `progress` ends it.
+/// Runs `work` while the interpreter is free for other threads. A signal, or an exception of the function `progress`,
+/// cancels it and is raised; so does `flag`, with an error of the work.
 pub fn run_watched<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
@@ -104,38 +107,38 @@ pub fn run_watched<T: Send>(
 ) -> PyResult<T> {
     notes::begin_collecting();
     let watch = Watch { flag, ..Watch::default() };
-    let (waiting, over) = (thread::current(), AtomicBool::new(false));
-    let (ended, interrupted) = thread::scope(|scope| {
-        let working = scope.spawn(|| {
-            // A bug of ours is an exception there, not the end of the process.
+    let (caller, is_over) = (thread::current(), AtomicBool::new(false));
+    let (ended, interruption) = thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            // A panic becomes an exception in Python, and not the end of its process.
             let ended = catch_unwind(AssertUnwindSafe(|| guard_files(|| work(&watch))));
-            // Set before the thread ends, which takes a moment more: the caller would wait for the next look.
-            over.store(true, Ordering::Release);
-            waiting.unpark();
+            // The caller is woken before the thread ends, which takes a moment more: it would wait for the next check.
+            is_over.store(true, Ordering::Release);
+            caller.unpark();
             ended
         });
-        let (mut interrupted, mut looks) = (None, 0);
-        while !over.load(Ordering::Acquire) {
-            py.detach(|| thread::park_timeout(LOOK));
-            looks += 1;
-            if interrupted.is_some() {
+        let (mut interruption, mut checks) = (None, 0);
+        while !is_over.load(Ordering::Acquire) {
+            py.detach(|| thread::park_timeout(CHECK_INTERVAL));
+            checks += 1;
+            if interruption.is_some() {
                 continue;
             }
-            let told = if looks % TELL == 0 { report_progress(py, progress, &watch) } else { Ok(()) };
-            if let Err(error) = told.and_then(|()| notes::hand_on(py)).and_then(|()| py.check_signals()) {
+            let reported = if checks % CHECKS_PER_REPORT == 0 { report_progress(py, progress, &watch) } else { Ok(()) };
+            if let Err(error) = reported.and_then(|()| notes::hand_to_logging(py)).and_then(|()| py.check_signals()) {
                 watch.cancelled.store(true, Ordering::Relaxed);
-                interrupted = Some(error);
+                interruption = Some(error);
             }
         }
-        (working.join(), interrupted)
+        (worker.join(), interruption)
     });
-    if let Some(interrupted) = interrupted {
-        return Err(interrupted);
+    if let Some(error) = interruption {
+        return Err(error);
     }
     report_progress(py, progress, &watch)?;
-    notes::hand_on(py)?;
+    notes::hand_to_logging(py)?;
     match ended.and_then(|ended| ended) {
-        Ok(Ok(came)) => Ok(came),
+        Ok(Ok(result)) => Ok(result),
         Ok(Err(error)) => Err(fault::to_exception(py, &error)),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());

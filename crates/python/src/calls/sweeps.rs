@@ -1,4 +1,5 @@
-//! A study in parts for Python: the plan, its parts, and a result folder of them. Python code runs the parts and keeps their files.
+//! Sweeps for Python: a plan, its parts, and a result folder made of them. Python code runs the parts on its engines
+//! and keeps their files.
 
 use std::path::PathBuf;
 
@@ -7,11 +8,14 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use seekwise::sweep::{SweepFactor, SweepPart, SweepPlan};
 
-use super::{CallValue, SetupCall, Studied, process_files, study_parts};
+use super::{CallArgument, SetupCall, StudyTuple, process_files, study_tuple};
 use crate::boundary::fault;
 use crate::boundary::watch::{CancelFlag, run_watched};
 
-/// The plan of a sweep: texts alone, so that it travels.
+/// A part as a Python tuple: the first cell, the cell after the last, the name of the file.
+type PartTuple = (usize, usize, String);
+
+/// The plan of a sweep. It is made of texts, so that it can be sent to other machines.
 #[pyclass(frozen, module = "seekwise._native")]
 pub struct Plan(SweepPlan);
 
@@ -21,11 +25,11 @@ impl Plan {
     #[staticmethod]
     fn of_setup(
         py: Python<'_>,
-        setup: CallValue<SetupCall>,
+        setup: CallArgument<SetupCall>,
         factors: Vec<(String, Vec<String>)>,
         runs: u32,
     ) -> PyResult<Plan> {
-        let CallValue(setup) = setup;
+        let CallArgument(setup) = setup;
         let factors: Vec<SweepFactor> = factors.into_iter().map(|(key, levels)| SweepFactor { key, levels }).collect();
         run_watched(py, None, None, |_| SweepPlan::of_setup(&setup.to_setup(), &factors, runs).map(Plan))
     }
@@ -36,9 +40,9 @@ impl Plan {
         run_watched(py, None, None, |_| SweepPlan::of_study(&process_files(), &name).map(Plan))
     }
 
-    /// A plan as another machine sent it; one of another build is refused.
+    /// Reads a plan that another machine sent; one of another build is refused.
     #[staticmethod]
-    fn of_text(py: Python<'_>, text: String) -> PyResult<Plan> {
+    fn from_text(py: Python<'_>, text: String) -> PyResult<Plan> {
         py.detach(|| SweepPlan::read(&text)).map(Plan).map_err(|error| fault::to_exception(py, &error))
     }
 
@@ -48,7 +52,7 @@ impl Plan {
         self.0.text()
     }
 
-    /// The hash of what made it.
+    /// SHA-256 of the origin of its results.
     #[getter]
     fn hash(&self) -> &str {
         self.0.hash()
@@ -72,30 +76,25 @@ impl Plan {
         self.0.runs()
     }
 
-    /// The parts of so many cells: the first cell, the cell after the last, the name.
-    fn parts(&self, cells: usize) -> Vec<(usize, usize, String)> {
+    /// Parts of so many cells each: (first cell, cell after the last, name of the file).
+    fn parts(&self, cells: usize) -> Vec<PartTuple> {
         self.0.parts(cells).into_iter().map(|part| (part.first, part.end, part.name)).collect()
     }
 
     /// Runs a part and returns the bytes of its file.
     #[pyo3(signature = (part, cancel = None))]
-    fn run<'py>(
-        &self,
-        py: Python<'py>,
-        part: (usize, usize, String),
-        cancel: Option<&CancelFlag>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
+    fn run<'py>(&self, py: Python<'py>, part: PartTuple, cancel: Option<&CancelFlag>) -> PyResult<Bound<'py, PyBytes>> {
         let part = sweep_part(part);
         run_watched(py, None, cancel, |observer| self.0.run(&part, observer)).map(|file| PyBytes::new(py, &file))
     }
 
-    /// Bytes of the file of a part at most.
-    fn most_bytes(&self, part: (usize, usize, String)) -> usize {
+    /// The most bytes that the file of a part may have.
+    fn max_part_bytes(&self, part: PartTuple) -> usize {
         self.0.max_part_bytes(&sweep_part(part))
     }
 
-    /// The fault of the file of a part; `None` if the file is whole.
-    fn fault(&self, py: Python<'_>, part: (usize, usize, String), file: PyBackedBytes) -> Option<String> {
+    /// What is wrong with the file of a part; `None` if the file is whole.
+    fn part_fault(&self, py: Python<'_>, part: PartTuple, file: PyBackedBytes) -> Option<String> {
         let part = sweep_part(part);
         py.detach(|| self.0.records(&part, &file)).err().map(|error| error.to_string())
     }
@@ -106,31 +105,31 @@ impl Plan {
         &self,
         py: Python<'_>,
         folder: PathBuf,
-        parts: Vec<(usize, usize, String)>,
+        parts: Vec<PartTuple>,
         files: Vec<PyBackedBytes>,
         force: bool,
-    ) -> PyResult<Studied> {
+    ) -> PyResult<StudyTuple> {
         let parts: Vec<SweepPart> = parts.into_iter().map(sweep_part).collect();
         run_watched(py, None, None, |_| {
-            self.0.finish(&folder, &parts, &files, force).map(|studied| study_parts(&studied))
+            self.0.finish(&folder, &parts, &files, force).map(|studied| study_tuple(&studied))
         })
     }
 
     /// The results of the files of some parts, or of all, in order; only the page goes to the folder.
-    fn so_far(
+    fn write_page_so_far(
         &self,
         py: Python<'_>,
         folder: PathBuf,
-        parts: Vec<(usize, usize, String)>,
+        parts: Vec<PartTuple>,
         files: Vec<PyBackedBytes>,
-    ) -> PyResult<Studied> {
+    ) -> PyResult<StudyTuple> {
         let parts: Vec<SweepPart> = parts.into_iter().map(sweep_part).collect();
         run_watched(py, None, None, |_| {
-            self.0.write_page_so_far(&folder, &parts, &files).map(|studied| study_parts(&studied))
+            self.0.write_page_so_far(&folder, &parts, &files).map(|studied| study_tuple(&studied))
         })
     }
 }
 
-fn sweep_part((first, end, name): (usize, usize, String)) -> SweepPart {
+fn sweep_part((first, end, name): PartTuple) -> SweepPart {
     SweepPart { first, end, name }
 }

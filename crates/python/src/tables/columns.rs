@@ -1,4 +1,5 @@
-//! Tables of what came out: a row a run, a row a comparison, a row a bucket of response times, a row a stretch of time.
+//! The tables of results: of runs, comparisons, buckets of response times, data at risk over time, and replayed
+//! requests. Each column has its unit and its meaning.
 
 use seekwise::compare::{Evidence, Finding, Interval, Judgement};
 use seekwise::power_cut::{CutReport, RiskPoint};
@@ -17,48 +18,49 @@ fn named_column(
     NamedColumn { name: name.into(), unit, meaning: meaning.into(), column }
 }
 
-/// Levels as what they all are: whole numbers, numbers, or words.
+/// Levels as whole numbers, as numbers or as words: the first of these that all of them are.
 fn level_column(words: Vec<String>) -> Column {
     if let Ok(counts) = words.iter().map(|word| word.parse()).collect() {
         return Column::Count(counts);
     }
     // `nan` and `inf` are words here.
-    let number = |word: &String| word.parse::<f64>().ok().filter(|number| number.is_finite());
-    match words.iter().map(number).collect::<Option<Vec<f64>>>() {
+    let finite_number = |word: &String| word.parse::<f64>().ok().filter(|number| number.is_finite());
+    match words.iter().map(finite_number).collect::<Option<Vec<f64>>>() {
         Some(numbers) => Column::Figure(numbers.into_iter().map(Some).collect()),
         None => Column::Text(words),
     }
 }
 
-/// Figures of a response, with the ends of their columns' names.
-type Figures = [(&'static str, fn(&Response) -> f64); 7];
+/// Figures of response times, each with the last word of its columns' names.
+type ResponseFigures = [(&'static str, fn(&Response) -> f64); 7];
 
-const RESPONSES: Figures = [
-    ("mean", |r| r.mean),
-    ("p50", |r| r.p50),
-    ("p90", |r| r.p90),
-    ("p99", |r| r.p99),
-    ("p99_9", |r| r.p99_9),
-    ("p99_99", |r| r.p99_99),
-    ("max", |r| r.max),
+const RESPONSE_FIGURES: ResponseFigures = [
+    ("mean", |response| response.mean),
+    ("p50", |response| response.p50),
+    ("p90", |response| response.p90),
+    ("p99", |response| response.p99),
+    ("p99_9", |response| response.p99_9),
+    ("p99_99", |response| response.p99_99),
+    ("max", |response| response.max),
 ];
 
-/// The columns of one kind of requests. The figures of all have no prefix.
-fn kind_columns(records: &[RunRecord], kind: &str, view: fn(&RunRecord) -> &KindRecord) -> Vec<NamedColumn> {
+/// The columns of a kind of requests (`all`, `read` or `write`). The names of the figures of all have no prefix.
+fn kind_columns(records: &[RunRecord], kind: &str, of_kind: fn(&RunRecord) -> &KindRecord) -> Vec<NamedColumn> {
     let (prefix, whose) = match kind {
         "all" => (String::new(), "reads and writes together".to_owned()),
         kind => (format!("{kind}_"), format!("{kind}s alone")),
     };
-    let figure =
-        |value: fn(&KindRecord) -> f64| Column::Figure(records.iter().map(|it| Some(value(view(it)))).collect());
-    let ios = Column::Count(records.iter().map(|record| view(record).ios as i64).collect());
+    let figure = |value: fn(&KindRecord) -> f64| {
+        Column::Figure(records.iter().map(|record| Some(value(of_kind(record)))).collect())
+    };
+    let ios = Column::Count(records.iter().map(|record| of_kind(record).ios as i64).collect());
     let mut columns = vec![
         named_column(format!("{prefix}ios"), "requests", whose.clone(), ios),
         named_column(format!("{prefix}iops"), "requests/s", whose.clone(), figure(|kind| kind.iops)),
         named_column(format!("{prefix}bytes_per_s"), "bytes/s", whose.clone(), figure(|kind| kind.bytes_per_s)),
     ];
-    for (name, value) in RESPONSES {
-        let times = records.iter().map(|record| view(record).response_ms.as_ref().map(value)).collect();
+    for (name, value) in RESPONSE_FIGURES {
+        let times = records.iter().map(|record| of_kind(record).response_ms.as_ref().map(value)).collect();
         let meaning = format!("response time of {whose}");
         columns.push(named_column(format!("{prefix}{name}_ms"), "ms", meaning, Column::Figure(times)));
     }
@@ -68,7 +70,8 @@ fn kind_columns(records: &[RunRecord], kind: &str, view: fn(&RunRecord) -> &Kind
 /// A row for each run: its cell's levels, and its figures.
 pub fn run_table(evidence: &Evidence<'_>, records: &[RunRecord]) -> Table {
     let counts = |value: fn(&RunRecord) -> i64| Column::Count(records.iter().map(value).collect());
-    let texts = |value: fn(&RunRecord) -> &String| Column::Text(records.iter().map(|it| value(it).clone()).collect());
+    let texts =
+        |value: fn(&RunRecord) -> &String| Column::Text(records.iter().map(|record| value(record).clone()).collect());
     let mut columns = vec![
         named_column("cell", "", "the combination of levels, counted in the plan", counts(|record| record.cell as i64)),
         named_column("run", "", "the run of its cell", counts(|record| i64::from(record.run))),
@@ -77,10 +80,11 @@ pub fn run_table(evidence: &Evidence<'_>, records: &[RunRecord]) -> Table {
         named_column("target", "", "", texts(|record| &record.target)),
         named_column("job", "", "", texts(|record| &record.job)),
     ];
-    let taken: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
-    for (place, factor) in evidence.study.factor.iter().enumerate() {
-        let words = records.iter().map(|record| evidence.made.cells[record.cell].cell.levels[place].clone()).collect();
-        let name = if taken.contains(&factor.name) { format!("factor.{}", factor.name) } else { factor.name.clone() };
+    let used_names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+    for (index, factor) in evidence.study.factor.iter().enumerate() {
+        let words = records.iter().map(|record| evidence.made.cells[record.cell].cell.levels[index].clone()).collect();
+        let name =
+            if used_names.contains(&factor.name) { format!("factor.{}", factor.name) } else { factor.name.clone() };
         columns.push(named_column(name, "", "a factor's level", level_column(words)));
     }
     columns.push(named_column(
@@ -92,13 +96,13 @@ pub fn run_table(evidence: &Evidence<'_>, records: &[RunRecord]) -> Table {
     columns.extend(kind_columns(records, "all", |record| &record.all));
     columns.extend(kind_columns(records, "read", |record| &record.read));
     columns.extend(kind_columns(records, "write", |record| &record.write));
-    let processor = records.iter().map(|record| record.cpu.map(|cpu| cpu.percent)).collect();
-    columns.push(named_column("cpu_percent", "%", "of all cores", Column::Figure(processor)));
+    let cpu_percent = records.iter().map(|record| record.cpu.map(|cpu| cpu.percent)).collect();
+    columns.push(named_column("cpu_percent", "%", "of all cores", Column::Figure(cpu_percent)));
     columns.push(named_column(
         "failures",
         "requests",
         "requests that ended with an error",
-        counts(|it| it.failures as i64),
+        counts(|record| record.failures as i64),
     ));
     columns.push(named_column("cell_hash", "", "of all settings of the cell", texts(|record| &record.cell_hash)));
     Table::of_columns(columns)
@@ -109,30 +113,38 @@ pub fn comparison_table(evidence: &Evidence<'_>) -> Table {
     let findings = evidence.findings().0;
     let text = |value: &dyn Fn(&Finding) -> String| Column::Text(findings.iter().map(value).collect());
     let figure = |value: &dyn Fn(&Finding) -> Option<f64>| Column::Figure(findings.iter().map(value).collect());
-    let spec = |finding: &Finding| &evidence.study.compare[finding.compare];
-    let level = |cell: usize| evidence.made.cells[cell].cell.levels.join(", ");
+    let comparison = |finding: &Finding| &evidence.study.compare[finding.compare];
+    let levels = |cell: usize| evidence.made.cells[cell].cell.levels.join(", ");
     let verdict = |finding: &Finding| match (&finding.refused, &finding.judgement) {
         (Some(_), _) => "refused".to_owned(),
         (None, Some(judgement)) => judgement.verdict.to_string(),
         (None, None) => String::new(),
     };
-    let judged = |value: fn(&Judgement) -> f64| figure(&move |finding: &Finding| finding.judgement.as_ref().map(value));
+    let judgement_figure =
+        |value: fn(&Judgement) -> f64| figure(&move |finding: &Finding| finding.judgement.as_ref().map(value));
     // A single run has no interval.
-    let end = |value: fn(&Interval) -> f64| {
-        let ratio = |finding: &Finding| finding.judgement.as_ref().map(|it| it.ratio).filter(|it| it.high.is_finite());
+    let interval_end = |value: fn(&Interval) -> f64| {
+        let ratio = |finding: &Finding| {
+            finding.judgement.as_ref().map(|judgement| judgement.ratio).filter(|ratio| ratio.high.is_finite())
+        };
         figure(&move |finding: &Finding| ratio(finding).as_ref().map(value))
     };
     Table::of_columns(vec![
-        named_column("comparison", "", "", text(&|finding| spec(finding).name.clone())),
+        named_column("comparison", "", "", text(&|finding| comparison(finding).name.clone())),
         named_column("cell", "", "the levels of the other factors", text(&|finding| finding.cell.clone())),
         named_column("metric", "", "", text(&|finding| evidence.judged_metric(finding.compare).to_string())),
-        named_column("from", "", "the levels of the base", text(&|finding| level(finding.from))),
-        named_column("to", "", "the levels of what is compared with it", text(&|finding| level(finding.to))),
-        named_column("ratio", "1", "to over from, estimated", judged(|it| it.ratio.estimate)),
-        named_column("low", "1", "the lower end of its interval of 95 %", end(|it| it.low)),
-        named_column("high", "1", "the upper end", end(|it| it.high)),
-        named_column("p", "1", "of `the ratio is 1`, for this cell alone", judged(|it| it.p)),
-        named_column("p_adjusted", "1", "the same, corrected for all comparisons (Holm)", judged(|it| it.p_holm)),
+        named_column("from", "", "the levels of the base", text(&|finding| levels(finding.from))),
+        named_column("to", "", "the levels of what is compared with it", text(&|finding| levels(finding.to))),
+        named_column("ratio", "1", "to over from, estimated", judgement_figure(|judgement| judgement.ratio.estimate)),
+        named_column("low", "1", "the lower end of its interval of 95 %", interval_end(|interval| interval.low)),
+        named_column("high", "1", "the upper end", interval_end(|interval| interval.high)),
+        named_column("p", "1", "of `the ratio is 1`, for this cell alone", judgement_figure(|judgement| judgement.p)),
+        named_column(
+            "p_adjusted",
+            "1",
+            "the same, corrected for all comparisons (Holm)",
+            judgement_figure(|judgement| judgement.p_holm),
+        ),
         named_column("verdict", "", "", text(&verdict)),
         named_column(
             "why",
@@ -147,7 +159,7 @@ pub fn comparison_table(evidence: &Evidence<'_>) -> Table {
 pub fn response_table(records: &[RunRecord]) -> Table {
     let (mut cells, mut runs, mut edges, mut counts, mut shares) = (vec![], vec![], vec![], vec![], vec![]);
     for record in records {
-        let all: u64 = record.histogram.iter().map(|bucket| bucket.1).sum();
+        let all_requests: u64 = record.histogram.iter().map(|(_, count)| count).sum();
         let mut so_far = 0;
         for (edge, count) in record.histogram.iter() {
             so_far += count;
@@ -155,7 +167,7 @@ pub fn response_table(records: &[RunRecord]) -> Table {
             runs.push(i64::from(record.run));
             edges.push(edge as i64);
             counts.push(count as i64);
-            shares.push(Some(so_far as f64 / all.max(1) as f64));
+            shares.push(Some(so_far as f64 / all_requests.max(1) as f64));
         }
     }
     Table::of_columns(vec![
@@ -167,7 +179,7 @@ pub fn response_table(records: &[RunRecord]) -> Table {
     ])
 }
 
-/// Data at risk over time, a row a stretch.
+/// Data at risk over time: a row for each stretch of time.
 pub fn risk_table(report: &CutReport) -> Table {
     let points = &report.at_risk;
     let figure = |value: fn(&RiskPoint) -> f64| Column::Figure(points.iter().map(|point| Some(value(point))).collect());
@@ -191,7 +203,7 @@ pub fn risk_table(report: &CutReport) -> Table {
     ])
 }
 
-/// Measured and simulated times of a trace, a row a request.
+/// Measured and simulated response times of a trace: a row for each request.
 pub fn sample_table(samples: &ResponseSamples) -> Table {
     let times = |spans: &[Span]| Column::Count(spans.iter().map(|span| span.nanos() as i64).collect());
     let op = samples.read.iter().map(|read| if *read { "read" } else { "write" }.to_owned()).collect();

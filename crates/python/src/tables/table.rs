@@ -1,5 +1,5 @@
-//! A table of columns, each with its unit and meaning in its field's metadata, handed over by Arrow's PyCapsule
-//! interface. The reader shares the memory; nothing is copied, and nothing is computed.
+//! A table for Python: columns, each with its unit and meaning in the metadata of its field, handed over by Arrow's
+//! PyCapsule interface. The reader shares the memory; nothing is copied, and nothing is computed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyTuple};
 
-/// A column that is being filled. Figures may be missing; counts and names are always there.
+/// The values of a column. Figures may be missing; counts and texts are always there.
 pub enum Column {
     Count(Vec<i64>),
     Figure(Vec<Option<f64>>),
@@ -42,11 +42,10 @@ pub struct NamedColumn {
     pub column: Column,
 }
 
-/// A field with its unit and meaning.
+/// The Arrow field of a column, with its unit and meaning, if it has them, as metadata.
 pub fn annotated_field(name: &str, unit: &str, meaning: &str, kind: DataType, nullable: bool) -> Field {
-    let words = [("unit", unit), ("meaning", meaning)];
-    let words = words.into_iter().filter(|word| !word.1.is_empty());
-    let metadata: HashMap<String, String> = words.map(|(key, text)| (key.to_owned(), text.to_owned())).collect();
+    let entries = [("unit", unit), ("meaning", meaning)].into_iter().filter(|(_, text)| !text.is_empty());
+    let metadata: HashMap<String, String> = entries.map(|(key, text)| (key.to_owned(), text.to_owned())).collect();
     Field::new(name, kind, nullable).with_metadata(metadata)
 }
 
@@ -82,7 +81,7 @@ impl Table {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
-    /// The batch that has this row, and the row's place in it.
+    /// The batch that has this row of the table, and the row's number in that batch.
     fn locate_row(&self, mut row: usize) -> Option<(&RecordBatch, usize)> {
         for batch in self.batches.iter() {
             if row < batch.num_rows() {
@@ -161,17 +160,19 @@ impl Table {
 
     /// A single row.
     fn row<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyTuple>> {
-        let missing = || PyIndexError::new_err(format!("row {row} of {}", self.row_count()));
-        let (batch, place) = self.locate_row(row).ok_or_else(missing)?;
-        let cell = |array: &ArrayRef| -> PyResult<Bound<'py, PyAny>> {
+        let index_error = || PyIndexError::new_err(format!("row {row} of {}", self.row_count()));
+        let (batch, batch_row) = self.locate_row(row).ok_or_else(index_error)?;
+        let value = |array: &ArrayRef| -> PyResult<Bound<'py, PyAny>> {
             match array.data_type() {
-                _ if array.is_null(place) => Ok(py.None().into_bound(py)),
-                DataType::Int64 => Ok(array.as_primitive::<Int64Type>().value(place).into_pyobject(py)?.into_any()),
-                DataType::Float64 => Ok(array.as_primitive::<Float64Type>().value(place).into_pyobject(py)?.into_any()),
-                _ => Ok(array.as_string::<i32>().value(place).into_pyobject(py)?.into_any()),
+                _ if array.is_null(batch_row) => Ok(py.None().into_bound(py)),
+                DataType::Int64 => Ok(array.as_primitive::<Int64Type>().value(batch_row).into_pyobject(py)?.into_any()),
+                DataType::Float64 => {
+                    Ok(array.as_primitive::<Float64Type>().value(batch_row).into_pyobject(py)?.into_any())
+                }
+                _ => Ok(array.as_string::<i32>().value(batch_row).into_pyobject(py)?.into_any()),
             }
         };
-        PyTuple::new(py, batch.columns().iter().map(cell).collect::<PyResult<Vec<_>>>()?)
+        PyTuple::new(py, batch.columns().iter().map(value).collect::<PyResult<Vec<_>>>()?)
     }
 
     /// The table as the bytes of an Arrow IPC stream.
@@ -184,10 +185,10 @@ impl Table {
         Ok(PyBytes::new(py, &py.detach(write).map_err(arrow_error)?))
     }
 
-    /// How it is made again, for `pickle`.
+    /// How `pickle` makes the table again: by `table_of_bytes`.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
-        let again = py.import("seekwise._native")?.getattr("table_of_bytes")?;
-        Ok((again, (self.to_bytes(py)?,)))
+        let constructor = py.import("seekwise._native")?.getattr("table_of_bytes")?;
+        Ok((constructor, (self.to_bytes(py)?,)))
     }
 
     fn __repr__(&self) -> String {
