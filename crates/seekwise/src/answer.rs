@@ -20,7 +20,7 @@ pub fn json(result: &impl Serialize) -> String {
     escape_json(&serde_json::to_string_pretty(&value).expect("results have no keys but strings"))
 }
 
-/// Writes control and direction characters of a JSON text as `\uXXXX`, so that a terminal shows them. The values of the
+/// Writes control and direction characters of a JSON text as `\u` and four digits, so that a terminal shows them. The values of the
 /// JSON stay equal.
 pub fn escape_json(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
