@@ -1,7 +1,7 @@
 //! Recorded sessions of a served disk, request by request: `seekwise serve --record` writes them and `seekwise run` replays them.
 //!
 //! The format is this project's own. The first line is [`HEAD`], the second names the target and the seed of the session, the
-//! third is the header of the columns, [`COLUMNS`]. Each further line is a request, in order of completion: number, time of
+//! third is the header of the columns, `COLUMNS`. Each further line is a request, in order of completion: number, time of
 //! arrival at the stack, time of completion, `done` or `failed`, the operation, first sector and sectors of 512 bytes, 1 if
 //! marked FUA, and the tag in flight. Times are nanoseconds of the model's time. Orders to the disk (`cut`, `off`, `on`,
 //! `reset`, `KEY=VALUE`) are lines of `order`, their time and their words.

@@ -45,9 +45,9 @@ pub enum RequestRelation {
     ContinuesRead,
     /// Begins where the last one ended, a write.
     ContinuesWrite,
-    /// Begins up to [`NEAR`] blocks behind the end of the last.
+    /// Begins up to `NEAR` blocks behind the end of the last.
     Behind,
-    /// Begins up to [`NEAR`] blocks before the last.
+    /// Begins up to `NEAR` blocks before the last.
     Ahead,
     /// At most so many per cent of the trace's addresses away.
     Within(u32),

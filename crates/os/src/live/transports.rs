@@ -1,7 +1,7 @@
 //! Measures the latency that the transports of a disk at work add to the model's, at both ends if possible.
 //!
 //! The clients' end of a connection cannot be seen from here. So a client of our own sends requests over the same kind
-//! of connection all the while ([`TransportProbe`]): to the disk's thread and back, past the model. For a kernel's disk
+//! of connection all the while (`TransportProbe`): to the disk's thread and back, past the model. For a kernel's disk
 //! on the file the kernel reports how long requests took ([`TransportLatencies::device`]). A run in this program that
 //! is the only client reports that of all of its own ([`TransportLatencies::client`]). Only measurements taken while
 //! others are answered count: a machine that sleeps wakes up late.
