@@ -261,7 +261,9 @@ impl ExplainSession<'_> {
     ) -> Result<ClaimRuns, Error> {
         let cells = checked_cells(&study, claim);
         let planned = study_plan::prepare_study(study_name, "", study.clone(), &cells, &self.inputs())?;
-        bounds.map(|bounds| bounds.choose_cores(&planned.to_run_plan(self.request.threads, false))).transpose()?;
+        bounds
+            .map(|bounds| bounds.threads_within_memory(&planned.to_run_plan(self.request.threads, false)))
+            .transpose()?;
         let (earlier, unchanged) = (EarlierRuns::default(), ChecksResult::default());
         let mut runs = ClaimRuns { study, cells, planned, earlier, unchanged };
         let cells = runs.cells.clone();

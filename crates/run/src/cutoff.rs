@@ -57,9 +57,9 @@ pub struct CancellableSource<'a, S> {
 }
 
 impl<'a, S> CancellableSource<'a, S> {
-    /// `source`, until the run is cancelled.
-    pub fn new(source: S, cutoff: RunCutoff<'a>) -> CancellableSource<'a, S> {
-        let RunCutoff { cancelled, check_interval, .. } = cutoff;
+    /// `source`, until `cancellation` cancels the run; its limit of requests has no effect here.
+    pub fn new(source: S, cancellation: RunCutoff<'a>) -> CancellableSource<'a, S> {
+        let RunCutoff { cancelled, check_interval, .. } = cancellation;
         CancellableSource { source, cancelled, check_interval, until_check: 0, was_cancelled: false }
     }
 

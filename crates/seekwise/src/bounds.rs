@@ -71,9 +71,9 @@ impl Bounds {
         self.memory_bytes
     }
 
-    /// Returns the number of cores on which `plan` keeps within the memory (0: all), and logs a forecast if the plan
+    /// The number of threads with which `plan` keeps within the memory; 0 means all cores. Logs a forecast if the plan
     /// takes long. An error if not even one run at a time fits.
-    pub fn choose_cores(&self, plan: &RunPlan<'_>) -> Result<usize, Error> {
+    pub fn threads_within_memory(&self, plan: &RunPlan<'_>) -> Result<usize, Error> {
         let all_runs = plan.runs_per_cell.saturating_mul(plan.cells.len() as u64);
         let run_bytes = plan
             .cells
@@ -98,7 +98,7 @@ impl Bounds {
         if fitting < cores {
             log::info!("using {fitting} of {cores} cores to stay within {} of memory", format_bytes(self.memory_bytes));
         }
-        self.warn_of_time(plan, all_runs, fitting)?;
+        self.log_long_forecast(plan, all_runs, fitting)?;
         Ok(if fitting < cores { fitting } else { plan.threads })
     }
 
@@ -111,7 +111,7 @@ impl Bounds {
         )
     }
 
-    fn warn_of_time(&self, plan: &RunPlan<'_>, all_runs: u64, cores: usize) -> Result<(), Error> {
+    fn log_long_forecast(&self, plan: &RunPlan<'_>, all_runs: u64, cores: usize) -> Result<(), Error> {
         let passes_per_cell = plan.runs_per_cell as f64 * plan.passes_per_run as f64;
         // A pass over a job as a share of the longest plan that gets no forecast.
         let share_of_short_plan = |cell: &PreparedCell| {
@@ -196,7 +196,7 @@ mod tests {
             seed: 1,
             until_decided: false,
         };
-        Bounds::new(Some(memory_bytes)).choose_cores(&plan).map_err(|why| why.to_string())
+        Bounds::new(Some(memory_bytes)).threads_within_memory(&plan).map_err(|why| why.to_string())
     }
 
     #[test]

@@ -159,7 +159,7 @@ pub fn fit_in_memory(fit: &Fit, observer: &dyn Observer) -> Result<FittedDrive, 
 /// The parameters that may move; an error if there are none.
 fn movable_parameters(fit: &Fit, given: &FitInputs) -> Result<Vec<parameter::Parameter>, Error> {
     let parameters = parameter::collect_parameters(&given.drive, &fit.only);
-    if parameters.is_empty() { Err(nothing_to_fit_error(fit)) } else { Ok(parameters) }
+    if parameters.is_empty() { Err(no_free_figure_error(fit)) } else { Ok(parameters) }
 }
 
 /// Searches, judges, and renders the profile and its page. Points go to the journal if there is one.
@@ -185,7 +185,7 @@ fn fit_parameters(
     Ok(FittedDrive { report, profile, page })
 }
 
-fn nothing_to_fit_error(fit: &Fit) -> Error {
+fn no_free_figure_error(fit: &Fit) -> Error {
     let why = if fit.only.is_empty() {
         "all figures are from a datasheet or measured"
     } else {

@@ -69,7 +69,7 @@ pub fn power_cut(setup: &Setup, when: CutTime, bounds: &Bounds, observer: &dyn O
     }
     let cells = from_ref(&prepared);
     let cuts_per_run = if runs == 1 { cuts } else { 1 };
-    bounds.choose_cores(&RunPlan {
+    bounds.threads_within_memory(&RunPlan {
         cells,
         runs_per_cell: runs,
         cuts_per_run,

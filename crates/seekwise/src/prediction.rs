@@ -72,7 +72,7 @@ pub fn predict_and_measure(
     let [measured, predicted] = plan_sides(setup, drive, runs)?;
     warn_once([&measured, &predicted].into_iter().flat_map(|side| &side.prepared[0].warnings));
     for side in [&measured, &predicted] {
-        bounds.choose_cores(&side.to_run_plan(1, false))?;
+        bounds.threads_within_memory(&side.to_run_plan(1, false))?;
     }
     let progress = Progress::begin(observer, Some(2 * u64::from(runs)), 0);
     let make_side = |side: &PlannedStudy| make_runs(side, None, 1, &progress, Vec::new(), &mut InMemory);

@@ -141,7 +141,7 @@ impl<'a> PreparedRun<'a> {
             seed,
             until_decided: false,
         };
-        options.bounds.choose_cores(&plan)?;
+        options.bounds.threads_within_memory(&plan)?;
         iolog::check_logs_writable(&prepared.logs, options.force)?;
         let (job_name, target_name) = (display_name(&setup.job), display_name(&setup.target));
         let measured = prepared.target.is_measured();

@@ -303,7 +303,7 @@ impl StudyOptions<'_> {
         if planned.made != *made {
             return Err(Error::new(format!("{}: its made-from.json does not match its other files", folder.display())));
         }
-        let threads = self.bounds.choose_cores(&planned.to_run_plan(self.threads, false))?;
+        let threads = self.bounds.threads_within_memory(&planned.to_run_plan(self.threads, false))?;
         let (results, done) = ResultFolder::resume(&self.files, lock, folder, &manifest)?;
         Ok(StudySession { planned, results, done, threads })
     }
@@ -320,7 +320,7 @@ pub(crate) fn plan_within_bounds(
     observer: &dyn Observer,
 ) -> Result<(PlannedStudy, usize), Error> {
     let until_decided = sampling == Some(Sampling::UntilDecided);
-    let threads = bounds.choose_cores(&planned.to_run_plan(threads, until_decided))?;
+    let threads = bounds.threads_within_memory(&planned.to_run_plan(threads, until_decided))?;
     let planned = match until_decided && planned.made.sampling.is_none() {
         true => plan_sampled(files, planned, threads, observer)?,
         false => planned,

@@ -104,7 +104,7 @@ impl SweepPlan {
             return Err(Error::new(why));
         }
         // The machines that will run the parts are not known here; every part must keep within the bounds of this one.
-        Bounds::new(None).choose_cores(&planned.to_run_plan(1, false))?;
+        Bounds::new(None).threads_within_memory(&planned.to_run_plan(1, false))?;
         let made = planned.made;
         warn_once(&made.warnings);
         let hash = made.hash();

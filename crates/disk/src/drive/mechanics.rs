@@ -282,10 +282,10 @@ impl ReadPositioningCosts<'_> {
         self.movement_times.movement_time(self.arm, cylinder, head)
     }
 
-    /// Lower bound of all movements over `distance` cylinders or more.
+    /// Lower bound of all movements over `cylinders` cylinders or more.
     #[inline(always)]
-    pub(crate) fn least_movement(&self, distance: u64) -> Span {
-        lower_bound(self.floors, distance)
+    pub(crate) fn least_movement_at_or_beyond(&self, cylinders: u64) -> Span {
+        floor_at_or_beyond(self.floors, cylinders)
     }
 
     /// Wait after a movement until `angle` comes under the head.
@@ -295,10 +295,10 @@ impl ReadPositioningCosts<'_> {
     }
 }
 
-/// Lower bound of all movements over `distance` cylinders or more.
+/// Lower bound of all movements over `cylinders` cylinders or more.
 #[inline(always)]
-fn lower_bound(floors: &[u32], distance: u64) -> Span {
-    let floor = floors.get(distance as usize / FLOOR_STEP).or(floors.last());
+fn floor_at_or_beyond(floors: &[u32], cylinders: u64) -> Span {
+    let floor = floors.get(cylinders as usize / FLOOR_STEP).or(floors.last());
     Span::from_nanos(floor.copied().unwrap_or(0).into())
 }
 
@@ -332,10 +332,10 @@ impl PositioningCosts<'_> {
         self.movement_times[usize::from(write)].movement_time(self.arm, cylinder, head)
     }
 
-    /// Lower bound of all movements over `distance` cylinders or more.
+    /// Lower bound of all movements over `cylinders` cylinders or more.
     #[inline(always)]
-    pub(crate) fn least_movement(&self, distance: u64) -> Span {
-        lower_bound(self.floors, distance)
+    pub(crate) fn least_movement_at_or_beyond(&self, cylinders: u64) -> Span {
+        floor_at_or_beyond(self.floors, cylinders)
     }
 
     /// Wait after a movement until `angle` comes under the head.
@@ -641,12 +641,12 @@ mod tests {
         let reach = mechanics.positioning_costs(Arm::default(), Instant::ZERO);
         for distance in 0..1400 {
             let least = |from: u64| (from..1500).map(|d| read.seek_time(d as u32).min(write.seek_time(d as u32))).min();
-            assert!(least(distance) >= Some(reach.least_movement(distance)), "{distance}");
+            assert!(least(distance) >= Some(reach.least_movement_at_or_beyond(distance)), "{distance}");
             // The shorter table's last stretch goes on.
             let stretch = distance.min(299) / FLOOR_STEP as u64 * FLOOR_STEP as u64;
-            assert_eq!(Some(reach.least_movement(distance)), least(stretch), "{distance}");
+            assert_eq!(Some(reach.least_movement_at_or_beyond(distance)), least(stretch), "{distance}");
         }
-        assert_eq!(reach.least_movement(u64::MAX), reach.least_movement(999));
+        assert_eq!(reach.least_movement_at_or_beyond(u64::MAX), reach.least_movement_at_or_beyond(999));
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl Costs<Target> for ReadPositioningCosts<'_> {
 
     #[inline(always)]
     fn least_cost_at_or_beyond(&self, distance: u64) -> u64 {
-        self.least_movement(distance).nanos()
+        self.least_movement_at_or_beyond(distance).nanos()
     }
 }
 
@@ -64,6 +64,6 @@ impl Costs<Target> for PositioningCosts<'_> {
 
     #[inline(always)]
     fn least_cost_at_or_beyond(&self, distance: u64) -> u64 {
-        self.least_movement(distance).nanos()
+        self.least_movement_at_or_beyond(distance).nanos()
     }
 }

@@ -48,7 +48,7 @@ impl Costs<Target> for TentativeCosts<'_> {
     }
 
     fn least_cost_at_or_beyond(&self, distance: u64) -> u64 {
-        self.others.least_movement(distance).nanos().min(self.tentative_cost)
+        self.others.least_movement_at_or_beyond(distance).nanos().min(self.tentative_cost)
     }
 }
 

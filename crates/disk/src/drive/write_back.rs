@@ -42,7 +42,7 @@ impl Costs<Destage> for PositioningCosts<'_> {
 
     #[inline(always)]
     fn least_cost_at_or_beyond(&self, distance: u64) -> u64 {
-        self.least_movement(distance).nanos()
+        self.least_movement_at_or_beyond(distance).nanos()
     }
 }
 

@@ -46,9 +46,9 @@ impl Head {
     }
 }
 
-/// The state of written sectors at an instant.
+/// Written sectors at an instant: those that have passed the heads, and those under them.
 #[derive(Debug, Default)]
-pub(crate) struct HeadPositions {
+pub(crate) struct SectorsAtHeads {
     /// Sectors that have passed the heads since the last call, in whole physical sectors.
     pub passed: Vec<StampedRun>,
     /// Sectors under the heads, which a cut would tear.
@@ -117,28 +117,28 @@ impl Heads {
         self.heads.iter().filter_map(Head::next_run_edge).min()
     }
 
-    /// Advances the heads to `at`.
-    pub(crate) fn advance_to(&mut self, at: Instant, terms: DriveTerms) -> HeadPositions {
-        let mut positions = HeadPositions::default();
+    /// Advances the heads to `at`. Returns the sectors that have passed them since the last call, and those under them.
+    pub(crate) fn advance_to(&mut self, at: Instant, terms: DriveTerms) -> SectorsAtHeads {
+        let mut sectors = SectorsAtHeads::default();
         for head in &mut self.heads {
             while head.next_run_edge().is_some_and(|edge| edge <= at) {
                 head.first_has_begun = !head.first_has_begun;
                 if !head.first_has_begun {
                     let run = head.runs.pop_front().unwrap_or_default();
-                    positions.passed.extend(run.iter().map(stamped_run));
+                    sectors.passed.extend(run.iter().map(stamped_run));
                 }
             }
             if let Some(run) = head.runs.front().filter(|_| head.first_has_begun) {
-                positions.add_run_in_progress(run, at, terms);
+                sectors.add_sectors_of_run(run, at, terms);
             }
         }
-        positions
+        sectors
     }
 }
 
-impl HeadPositions {
+impl SectorsAtHeads {
     /// Adds the parts of a track run that have passed the head at `at`, and those of the physical sector under it.
-    fn add_run_in_progress(&mut self, run: &[Landing], at: Instant, terms: DriveTerms) {
+    fn add_sectors_of_run(&mut self, run: &[Landing], at: Instant, terms: DriveTerms) {
         // The sector under the head is reported as unreadable, whatever the profile says, to tell it from the others.
         block::cut::report_fates(run, at, terms.unit, CutSector::Unreadable, |part| match part.kind {
             LandingKind::Landed => self.passed.push(stamped_run(&part)),

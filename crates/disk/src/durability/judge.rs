@@ -14,7 +14,7 @@ use crate::host::array::layout::MemberSet;
 use crate::time::{Instant, Span};
 use crate::witness::Witness;
 
-use super::heads::{self, HeadPositions, Heads, StampedRun};
+use super::heads::{self, Heads, SectorsAtHeads, StampedRun};
 use super::loss::CutLoss;
 use super::rebuilds::Rebuilds;
 use super::risk::RiskLevel;
@@ -241,7 +241,7 @@ impl<T: Tally, S: SourceJudge> CutJudge<T, S> {
     /// Lands what has passed the heads at `at`. Returns the parts under them, which a cut would tear.
     fn advance_heads_to(&mut self, at: Instant) -> Vec<StampedRun> {
         let before = self.risk_level();
-        let HeadPositions { passed, under_heads } = self.heads.advance_to(at, self.terms);
+        let SectorsAtHeads { passed, under_heads } = self.heads.advance_to(at, self.terms);
         passed.iter().for_each(|part| self.land_part(at, part));
         self.report_risk(at, before);
         under_heads

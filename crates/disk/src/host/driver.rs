@@ -623,7 +623,7 @@ impl HostLayer for Driver {
                     return Some(Err(ControlError::BadValue));
                 }
                 DriverSetting::Depth(depth) => self.depth = depth,
-                _ => self.spec.change_setting(setting),
+                _ => self.spec.change_setting_except_depth(setting),
             },
             _ => return None,
         }

@@ -31,11 +31,11 @@ impl Stack {
     /// The levels whose settings break a promise, at the beginning or after any change, the highest first. If there are
     /// none, no promised data are lost; nor are any once the levels named here have honest settings.
     pub fn promise_breakers(&self) -> Vec<PromiseBreaker> {
-        let states = self.setting_states();
-        let ever_caches = states.iter().any(|state| state.profile.cache.write_back);
+        let stacks = self.stacks_after_changes();
+        let ever_caches = stacks.iter().any(|stack| stack.profile.cache.write_back);
         let mut found: Vec<PromiseBreaker> = Vec::new();
-        for state in &states {
-            for breaker in state.breakers_of_state(ever_caches) {
+        for stack in &stacks {
+            for breaker in stack.breakers_of_fixed_stack(ever_caches) {
                 if !found.contains(&breaker) {
                     found.push(breaker);
                 }
@@ -45,20 +45,20 @@ impl Stack {
     }
 
     /// The stack at the beginning and after each change, with fixed settings.
-    fn setting_states(&self) -> Vec<Stack> {
-        let mut states = alloc::vec![Stack { changes: Vec::new(), ..self.clone() }];
+    fn stacks_after_changes(&self) -> Vec<Stack> {
+        let mut stacks = alloc::vec![Stack { changes: Vec::new(), ..self.clone() }];
         for change in &self.changes {
-            let mut state = states[states.len() - 1].clone();
+            let mut stack = stacks[stacks.len() - 1].clone();
             if let Control::Set(setting) = change.control {
-                state.change_setting(setting);
+                stack.change_promise_setting(setting);
             }
-            states.push(state);
+            stacks.push(stack);
         }
-        states
+        stacks
     }
 
     /// Changes a setting that may break a promise; other changes have no effect.
-    fn change_setting(&mut self, change: LayerSetting) {
+    fn change_promise_setting(&mut self, change: LayerSetting) {
         if let LayerSetting::WriteBack(on) = change {
             self.profile.cache.write_back = on;
         }
@@ -66,7 +66,7 @@ impl Stack {
         for (layer, layer_number) in self.layers.iter_mut().zip(numbers) {
             match (layer, change) {
                 (Layer::Driver(spec), LayerSetting::Driver { number, setting }) if number == layer_number => {
-                    spec.change_setting(setting);
+                    spec.change_setting_except_depth(setting);
                 }
                 (Layer::Accelerator(spec), LayerSetting::Accelerator { number, drops_flushes })
                     if number == layer_number =>
@@ -83,7 +83,7 @@ impl Stack {
 
     /// The promise breakers of a stack with fixed settings, the highest first. `ever_caches`: the drives' write cache is on
     /// at some time of the run.
-    fn breakers_of_state(&self, ever_caches: bool) -> Vec<PromiseBreaker> {
+    fn breakers_of_fixed_stack(&self, ever_caches: bool) -> Vec<PromiseBreaker> {
         let mut found = Vec::new();
         let mut add_breaker = |level: &str, broken: BrokenPromise| {
             let (level, setting) = (level.to_string(), format!("{level}.{}", broken.key));

@@ -279,9 +279,9 @@ impl ExpressionParser<'_> {
     fn parse_membership(&mut self, start: usize, value: Subexpression) -> Result<Subexpression, ExpressionError> {
         let right_start = self.position();
         if self.accept_sign("(") {
-            let mut list = vec![self.parse_level_value()?];
+            let mut list = vec![self.parse_number_or_word()?];
             while self.accept_sign(",") {
-                list.push(self.parse_level_value()?);
+                list.push(self.parse_number_or_word()?);
             }
             self.expect_sign(")")?;
             let right_text = self.text_since(right_start);
@@ -319,8 +319,8 @@ impl ExpressionParser<'_> {
         Ok((self.node_since(start, end(-1.0)), self.node_since(start, end(1.0))))
     }
 
-    /// Parses a level as a value: a number or a word.
-    fn parse_level_value(&mut self) -> Result<Subexpression, ExpressionError> {
+    /// Parses a member of the list after `in`: a number or a word.
+    fn parse_number_or_word(&mut self) -> Result<Subexpression, ExpressionError> {
         let start = self.position();
         let node = match self.advance() {
             Word::Number(value, _) => ExpressionNode::Number(value),
@@ -396,7 +396,7 @@ impl ExpressionParser<'_> {
                     }
                 };
                 self.expect_sign("=")?;
-                cell.push((factor, self.parse_level()?));
+                cell.push((factor, self.parse_factor_level()?));
                 if !self.accept_sign(",") {
                     break;
                 }
@@ -407,8 +407,8 @@ impl ExpressionParser<'_> {
         Ok(part)
     }
 
-    /// Parses a level as its text.
-    fn parse_level(&mut self) -> Result<String, ExpressionError> {
+    /// Parses a level of a factor, and returns its text.
+    fn parse_factor_level(&mut self) -> Result<String, ExpressionError> {
         let minus = if self.accept_sign("-") { "-" } else { "" };
         match self.current_word().clone() {
             Word::Number(_, text) => {
@@ -516,9 +516,9 @@ impl ExpressionParser<'_> {
         let mut levels = None;
         if self.accept_name("in") {
             self.expect_sign("(")?;
-            let mut list = vec![self.parse_level()?];
+            let mut list = vec![self.parse_factor_level()?];
             while self.accept_sign(",") {
-                list.push(self.parse_level()?);
+                list.push(self.parse_factor_level()?);
             }
             self.expect_sign(")")?;
             levels = Some(list);

@@ -397,10 +397,15 @@ impl FioSettings {
     /// Sets the value of an honoured option. Each setter below returns false for options of another.
     fn set_honoured(&mut self, name: &str, value: OptionValue, notes: &mut Vec<String>) -> Result<(), OptionError> {
         let is_set = self.set_files(name, &value)?
-            || self.set_shape(name, &value, notes)?
-            || self.set_random(name, &value)?
-            || self.set_concurrency(name, &value, notes)?
-            || self.set_pace(name, &value);
+            || self.set_replay(name, &value)
+            || self.set_directions_and_sizes(name, &value, notes)?
+            || self.set_randomness(name, &value)?
+            || self.set_zones(name, &value)?
+            || self.set_engine_and_priorities(name, &value, notes)?
+            || self.set_depth_and_job_groups(name, &value)
+            || self.set_caching_and_syncs(name, &value)
+            || self.set_verification_and_errors(name, &value)
+            || self.set_times_and_rates(name, &value);
         assert!(is_set, "{name} is in the table as honoured and is not");
         Ok(())
     }
@@ -423,7 +428,7 @@ impl FioSettings {
             "number_ios" => self.number_ios = value.as_number(),
             "fill_device" => self.fill_device = value.is_on(),
             "write_iolog" => self.logs.write = Some(value.as_text()),
-            _ => return Ok(self.set_replay(name, value)),
+            _ => return Ok(false),
         }
         Ok(true)
     }
@@ -441,12 +446,18 @@ impl FioSettings {
         true
     }
 
-    fn set_shape(&mut self, name: &str, value: &OptionValue, notes: &mut Vec<String>) -> Result<bool, OptionError> {
+    fn set_directions_and_sizes(
+        &mut self,
+        name: &str,
+        value: &OptionValue,
+        notes: &mut Vec<String>,
+    ) -> Result<bool, OptionError> {
         match (name, value) {
             ("rw", OptionValue::Word(word, postfix)) => self.set_direction(word, postfix.as_deref(), notes)?,
             ("rw_sequencer", _) => self.identical = value.is_word("identical"),
             ("rwmixread", _) => self.mix_read = value.as_number() as u8,
             ("rwmixwrite", _) => self.mix_read = 100 - value.as_number() as u8,
+            ("kb_base", _) => self.kb_base = if value.is_word("1000") { 1000 } else { 1024 },
             ("bs", OptionValue::Ints(given)) => update_given(&mut self.bs, given),
             ("ba", OptionValue::Ints(given)) => update_given(&mut self.align, given),
             ("bsrange", OptionValue::Ranges(given)) => {
@@ -470,7 +481,7 @@ impl FioSettings {
         Ok(true)
     }
 
-    fn set_random(&mut self, name: &str, value: &OptionValue) -> Result<bool, OptionError> {
+    fn set_randomness(&mut self, name: &str, value: &OptionValue) -> Result<bool, OptionError> {
         match (name, value) {
             ("percentage_random", OptionValue::Ints(given)) => {
                 for (slot, given) in self.percentage_random.iter_mut().zip(given) {
@@ -490,19 +501,19 @@ impl FioSettings {
             ("norandommap", _) => self.norandommap = value.is_on(),
             ("randrepeat", _) => self.randrepeat = value.is_on(),
             ("randseed", _) => self.randseed = Some(value.as_number()),
-            ("zonemode", OptionValue::Word(word, _)) => self.zonemode = Some(word),
-            ("zonesize", _) => self.zone_size = value.plain_size()?,
-            ("zonerange", _) => self.zone_range = value.plain_size()?,
-            ("zoneskip", _) => self.zone_skip = value.nonzero_size().unwrap_or(Amount::Bytes(0)),
-            _ => return self.set_zoning(name, value),
+            _ => return Ok(false),
         }
         Ok(true)
     }
 
-    fn set_zoning(&mut self, name: &str, value: &OptionValue) -> Result<bool, OptionError> {
+    fn set_zones(&mut self, name: &str, value: &OptionValue) -> Result<bool, OptionError> {
         // The option's type accepts at most 1, so the value fits.
         let millionths = |text: &str| number::parse_millionths(text).map_or(0, |share| share as u32);
         match (name, value) {
+            ("zonemode", OptionValue::Word(word, _)) => self.zonemode = Some(word),
+            ("zonesize", _) => self.zone_size = value.plain_size()?,
+            ("zonerange", _) => self.zone_range = value.plain_size()?,
+            ("zoneskip", _) => self.zone_skip = value.nonzero_size().unwrap_or(Amount::Bytes(0)),
             ("zonecapacity", _) => self.zoned.capacity = value.plain_size()?,
             ("read_beyond_wp", _) => self.zoned.read_beyond_wp = value.is_on(),
             ("max_open_zones", _) => self.zoned.max_open_zones = value.as_number() as u32,
@@ -538,7 +549,7 @@ impl FioSettings {
         Ok(())
     }
 
-    fn set_concurrency(
+    fn set_engine_and_priorities(
         &mut self,
         name: &str,
         value: &OptionValue,
@@ -547,15 +558,7 @@ impl FioSettings {
         match (name, value) {
             ("cmdprio_percentage", OptionValue::Ints(given)) => update_given(&mut self.priority_percent, given),
             ("cmdprio_class", OptionValue::Ints(given)) => update_given(&mut self.priority_class, given),
-            _ => return self.set_switches(name, value, notes),
-        }
-        Ok(true)
-    }
-
-    fn set_switches(&mut self, name: &str, value: &OptionValue, notes: &mut Vec<String>) -> Result<bool, OptionError> {
-        match name {
-            "kb_base" => self.kb_base = if value.is_word("1000") { 1000 } else { 1024 },
-            "ioengine" => {
+            ("ioengine", _) => {
                 let text = value.as_text();
                 let Some(engine) = engines::find_engine(&text) else {
                     let known = engines::ENGINES.iter().map(|engine| engine.name);
@@ -566,6 +569,13 @@ impl FioSettings {
                 self.engine = engine.name;
                 notes.extend(engine.note.map(str::to_owned));
             }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn set_depth_and_job_groups(&mut self, name: &str, value: &OptionValue) -> bool {
+        match name {
             "iodepth" => self.depth.iodepth = value.as_number() as u32,
             "iodepth_low" => self.depth.iodepth_low = value.as_number() as u32,
             "iodepth_batch_complete_min" => self.depth.batch_complete_min = value.as_number() as u32,
@@ -576,6 +586,13 @@ impl FioSettings {
             "stonewall" => self.grouping.stonewall = value.is_on(),
             "new_group" => self.grouping.new_group = value.is_on(),
             "group_reporting" => self.grouping.group_reporting = value.is_on(),
+            _ => return false,
+        }
+        true
+    }
+
+    fn set_caching_and_syncs(&mut self, name: &str, value: &OptionValue) -> bool {
+        match name {
             "direct" => self.direct = value.is_on(),
             "invalidate" => self.system.invalidate = value.is_on(),
             "buffered" => self.direct = !value.is_on(),
@@ -585,17 +602,24 @@ impl FioSettings {
             "fdatasync" => self.syncs.fdatasync = value.as_number() as u32,
             "end_fsync" => self.end_fsync = value.is_on(),
             "fsync_on_close" => self.fsync_on_close = value.is_on(),
+            _ => return false,
+        }
+        true
+    }
+
+    fn set_verification_and_errors(&mut self, name: &str, value: &OptionValue) -> bool {
+        match name {
             "verify" => self.verify.is_on = !value.is_zero(),
             "do_verify" => self.verify.do_verify = value.is_on(),
             "verify_backlog" => self.verify.backlog = value.as_number(),
             "verify_backlog_batch" => self.verify.backlog_batch = value.as_number(),
             "continue_on_error" => self.survives = survived_errors(value),
-            _ => return Ok(false),
+            _ => return false,
         }
-        Ok(true)
+        true
     }
 
-    fn set_pace(&mut self, name: &str, value: &OptionValue) -> bool {
+    fn set_times_and_rates(&mut self, name: &str, value: &OptionValue) -> bool {
         match (name, value) {
             ("runtime", _) => self.runtime = value.as_number(),
             ("time_based", _) => self.time_based = value.is_on(),

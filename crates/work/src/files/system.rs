@@ -29,7 +29,7 @@ use seekwise_disk::block::{Completion, Flags, Request, Status};
 use seekwise_disk::time::{Instant, Span};
 
 use self::cache::CacheService;
-use self::issue::PlanIssuer;
+use self::issue::{EndedPlan, PlanIssuer};
 use super::call::{Call, CallResult, File, OpenMode, Reads, ThreadId};
 use super::pagecache::PageCacheSpec;
 use super::volume::{FileId, IoPlan, PlanStep, SyncScope, Volume, VolumeError};
@@ -354,7 +354,7 @@ impl System {
 
     /// Continues the owners of plans that have ended.
     fn finish_ended_plans(&mut self, now: Instant) {
-        while let Some((owner, failed)) = self.issue.poll_ended() {
+        while let Some(EndedPlan { owner, failed }) = self.issue.poll_ended_plan() {
             match owner {
                 PlanOwner::Thread(thread) => self.end_wait(now, thread, failed),
                 PlanOwner::System => {}

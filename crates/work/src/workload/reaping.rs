@@ -34,6 +34,14 @@ pub(crate) enum ReapedEvent {
     },
 }
 
+/// Whether a worker goes on once it has seen completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReapingOutcome {
+    MayGoOn,
+    /// fio waits for more completions.
+    MustWait,
+}
+
 /// The completions that fio has not seen, and whether it looks.
 #[derive(Clone, Debug)]
 pub(crate) struct Reaper {

@@ -235,9 +235,9 @@ impl<I: Iterator<Item = TraceRow>> TraceSource<I> {
         }
     }
 
-    /// Counts the issue of a row at `now`.
+    /// Notes the issue of a row at `now`: how far it is from its instant, whether it was held, and the counts.
     #[inline]
-    fn count_issue(&mut self, row: &TraceRow, due: Instant, now: Instant) {
+    fn note_issue(&mut self, row: &TraceRow, due: Instant, now: Instant) {
         let recorded = Instant::ZERO + self.replay.speed.scale_span(row.at);
         self.issue_offset = match self.replay.mode {
             LoopMode::Open => now.since(due.max(self.full_until).min(now)),
@@ -273,7 +273,7 @@ impl<I: Iterator<Item = TraceRow>> Source for TraceSource<I> {
         if due > now {
             return SourcePoll::At(due);
         }
-        self.count_issue(&row, due, now);
+        self.note_issue(&row, due, now);
         // fio counts from the issue.
         let due = if matches!(self.replay.mode, LoopMode::Replay(_)) { now } else { due };
         let tag = self.free_tags.pop().unwrap_or_else(|| {

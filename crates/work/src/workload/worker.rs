@@ -32,7 +32,7 @@ use super::arrival::{Arrival, ThinkAction, ThinkState};
 use super::fio::{FioRequest, FioStep, FioStream, WRITE, ZoneContext};
 use super::iometer::{IometerStream, Transaction};
 use super::job::{CountingRule, FioPattern, Generator, Pattern, Window, Worker};
-use super::reaping::{ReapedEvent, Reaper};
+use super::reaping::{ReapedEvent, Reaper, ReapingOutcome};
 use super::tausworthe::{self, Seeds, Tausworthe88};
 use super::verify::VerifyQueue;
 use super::zoned::JobZones;
@@ -388,7 +388,7 @@ impl WorkerState {
         if self.is_draining && !self.end_draining(job_zones) {
             return WorkerPoll::Wait;
         }
-        if self.in_flight >= self.depth || !self.reap_completions(job_zones) {
+        if self.in_flight >= self.depth || self.reap_completions(job_zones) == ReapingOutcome::MustWait {
             return WorkerPoll::Wait;
         }
         match self.phase {
@@ -424,18 +424,21 @@ impl WorkerState {
         self.waits_for_zone
     }
 
-    /// Sees completions, as fio does; false if it waits for more.
-    fn reap_completions(&mut self, job_zones: &mut JobZones) -> bool {
+    /// Sees completions, as fio does.
+    fn reap_completions(&mut self, job_zones: &mut JobZones) -> ReapingOutcome {
         let sees_all = self.phase != Phase::Running;
         loop {
-            let Some(reaper) = &mut self.reaper else { return true };
+            let Some(reaper) = &mut self.reaper else { return ReapingOutcome::MayGoOn };
             // A thread in a call sees nothing.
             if self.is_flushing || (!sees_all && !reaper.advance_wait(self.in_flight)) {
-                return self.is_flushing || !reaper.is_waiting();
+                return match self.is_flushing || !reaper.is_waiting() {
+                    true => ReapingOutcome::MayGoOn,
+                    false => ReapingOutcome::MustWait,
+                };
             }
             match reaper.take_unseen() {
                 Some(event) => self.note_seen_completion(event, job_zones),
-                None => return true,
+                None => return ReapingOutcome::MayGoOn,
             }
         }
     }

@@ -110,7 +110,7 @@ impl DriverSpec {
     }
 
     /// Changes a setting during a run. The depth stays that of the start: the driver itself has the present one.
-    pub(crate) fn change_setting(&mut self, setting: DriverSetting) {
+    pub(crate) fn change_setting_except_depth(&mut self, setting: DriverSetting) {
         match setting {
             DriverSetting::Depth(_) => {}
             DriverSetting::Flush(policy) => self.flush = policy,

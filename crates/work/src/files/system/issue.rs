@@ -24,8 +24,7 @@ pub(super) struct PlanIssuer<O> {
     behind_writes: Vec<u32>,
     /// All plans under way, the earliest first.
     live: Vec<u32>,
-    /// Plans that have ended: the owner, and whether a request failed.
-    ended: VecDeque<(O, bool)>,
+    ended: VecDeque<EndedPlan<O>>,
     /// Empty plans for reuse.
     spare: Vec<IoPlan>,
 }
@@ -45,6 +44,13 @@ struct ActivePlan<O> {
     /// Number of incomplete writes and flushes: steps not wholly issued, and requests in flight.
     writes: u32,
     failed: bool,
+}
+
+/// A plan that has ended.
+pub(super) struct EndedPlan<O> {
+    pub(super) owner: O,
+    /// A request of it failed.
+    pub(super) failed: bool,
 }
 
 /// The request behind a tag.
@@ -125,7 +131,7 @@ impl<O: Copy> PlanIssuer<O> {
         self.spare.push(plan);
     }
 
-    /// Begins a plan. The end is reported by [`PlanIssuer::poll_ended`], at once if there are no steps.
+    /// Begins a plan. The end is reported by [`PlanIssuer::poll_ended_plan`], at once if there are no steps.
     pub(super) fn begin_plan(&mut self, owner: O, origin: u16, volume: u8, plan: IoPlan) {
         let writes = plan.steps().iter().filter(|step| step.op != Op::Read).count() as u32;
         let wait = plan.wait;
@@ -164,7 +170,7 @@ impl<O: Copy> PlanIssuer<O> {
         }
         let active = &mut self.plans[id];
         active.writes = 0;
-        self.ended.push_back((active.owner, active.failed));
+        self.ended.push_back(EndedPlan { owner: active.owner, failed: active.failed });
         let plan = core::mem::take(&mut active.plan);
         self.recycle_plan(plan);
         self.plans.free(id);
@@ -278,8 +284,8 @@ impl<O: Copy> PlanIssuer<O> {
         None
     }
 
-    /// The next plan that has ended: its owner, and whether a request failed.
-    pub(super) fn poll_ended(&mut self) -> Option<(O, bool)> {
+    /// Takes the next plan that has ended.
+    pub(super) fn poll_ended_plan(&mut self) -> Option<EndedPlan<O>> {
         self.ended.pop_front()
     }
 }

@@ -158,16 +158,16 @@ fn free_record_bytes(name: FileName) -> u64 {
 
 impl Ntfs {
     /// The first sector of the page of `$MFT` that holds a record.
-    fn record_page(&self, record: u64) -> u64 {
+    fn record_page_lba(&self, record: u64) -> u64 {
         self.mft + record / RECORDS * PAGE
     }
 
     fn mark_record_dirty(&self, contents: &mut VolumeContents, record: u64, change: u64) {
-        contents.pages.mark_dirty(self.record_page(record), PAGE, SectorRole::MftRecords, change);
+        contents.pages.mark_dirty(self.record_page_lba(record), PAGE, SectorRole::MftRecords, change);
     }
 
     fn read_record(&self, contents: &mut VolumeContents, record: u64, plan: &mut IoPlan) {
-        contents.pages.read_unless_known(self.record_page(record), PAGE, SectorRole::MftRecords, plan);
+        contents.pages.read_unless_known(self.record_page_lba(record), PAGE, SectorRole::MftRecords, plan);
     }
 
     /// Marks the pages of `$Bitmap` with the bits of these clusters as dirty.
@@ -178,7 +178,7 @@ impl Ntfs {
     }
 
     /// The first sector of the page of `$MFT:$BITMAP` with a record's bit.
-    fn record_bit_page(&self, record: u64) -> u64 {
+    fn record_bit_page_lba(&self, record: u64) -> u64 {
         self.mft_bitmap + record / BITS * PAGE
     }
 
@@ -203,7 +203,7 @@ impl Ntfs {
             }
             for page in 0..GROWTH / 4096 {
                 contents.pages.mark_dirty(
-                    self.record_page(self.records) + page * PAGE,
+                    self.record_page_lba(self.records) + page * PAGE,
                     PAGE,
                     SectorRole::MftRecords,
                     change,
@@ -287,15 +287,15 @@ impl FileSystem for Ntfs {
         let change = self.begin_change(contents, now);
         let record = self.allocate_record(contents, change)?;
         contents.tree.get_mut(file).record = record;
-        contents.pages.read_unless_known(self.record_bit_page(record), PAGE, SectorRole::MftBitmap, plan);
+        contents.pages.read_unless_known(self.record_bit_page_lba(record), PAGE, SectorRole::MftBitmap, plan);
         self.read_record(contents, record, plan);
         if let Err(refused) = self.add_entry(contents, file, change) {
             self.freed_records.insert(record);
             return Err(refused);
         }
-        contents.pages.mark_dirty(self.record_bit_page(record), PAGE, SectorRole::MftBitmap, change);
+        contents.pages.mark_dirty(self.record_bit_page_lba(record), PAGE, SectorRole::MftBitmap, change);
         self.mark_record_dirty(contents, record, change);
-        contents.changes.record_fact(self.record_page(record), PAGE, file, PageFact::Recorded);
+        contents.changes.record_fact(self.record_page_lba(record), PAGE, file, PageFact::Recorded);
         // SetBits; InitializeFileRecordSegment; ForgetTransaction.
         let used = RECORD - free_record_bytes(contents.tree.get(file).name);
         self.log.append_records(3, 2 * 8 + used, change);
@@ -343,7 +343,7 @@ impl FileSystem for Ntfs {
         self.mark_record_dirty(contents, record, change);
         // UpdateMappingPairs, SetNewAttributeSizes, ForgetTransaction.
         self.log.append_records(3, 2 * 16 + 2 * 32, change);
-        contents.record_runs(self.record_page(record), PAGE, file, from);
+        contents.record_runs(self.record_page_lba(record), PAGE, file, from);
         self.checkpoint_if_log_full(contents, plan);
     }
 
@@ -360,7 +360,7 @@ impl FileSystem for Ntfs {
         let change = self.begin_change(contents, now);
         let (record, bytes) = (contents.tree.get(file).record, contents.tree.get(file).bytes);
         self.mark_record_dirty(contents, record, change);
-        contents.changes.record_fact(self.record_page(record), PAGE, file, PageFact::Sized(bytes));
+        contents.changes.record_fact(self.record_page_lba(record), PAGE, file, PageFact::Sized(bytes));
         // SetNewAttributeSizes, UpdateResidentValue of the times, ForgetTransaction.
         self.log.append_records(3, 2 * 32 + 2 * 56, change);
         self.checkpoint_if_log_full(contents, plan);
@@ -368,7 +368,7 @@ impl FileSystem for Ntfs {
 
     fn record_resident_data(&mut self, contents: &mut VolumeContents, file: FileId) {
         let node = contents.tree.get(file);
-        let (page, bytes) = (self.record_page(node.record), node.bytes);
+        let (page, bytes) = (self.record_page_lba(node.record), node.bytes);
         contents.changes.record_fact(page, PAGE, file, PageFact::Inside(bytes));
     }
 
@@ -376,7 +376,7 @@ impl FileSystem for Ntfs {
         self.record_length(contents, now, file, plan);
         if contents.tree.get(file).directory.is_some() {
             let change = contents.changes.begin_change();
-            self.mark_entry_page_dirty(contents, file, change);
+            self.mark_index_or_record_page_dirty(contents, file, change);
             // UpdateFileNameAllocation, ForgetTransaction.
             self.log.append_records(2, 2 * 56, change);
         }
@@ -427,10 +427,10 @@ impl FileSystem for Ntfs {
         let change = self.begin_change(contents, now);
         self.remove_entry(contents, file, change);
         let node = contents.tree.get(file).clone();
-        contents.pages.read_unless_known(self.record_bit_page(node.record), PAGE, SectorRole::MftBitmap, plan);
-        contents.pages.mark_dirty(self.record_bit_page(node.record), PAGE, SectorRole::MftBitmap, change);
+        contents.pages.read_unless_known(self.record_bit_page_lba(node.record), PAGE, SectorRole::MftBitmap, plan);
+        contents.pages.mark_dirty(self.record_bit_page_lba(node.record), PAGE, SectorRole::MftBitmap, change);
         self.mark_record_dirty(contents, node.record, change);
-        contents.changes.record_fact(self.record_page(node.record), PAGE, file, PageFact::Unrecorded);
+        contents.changes.record_fact(self.record_page_lba(node.record), PAGE, file, PageFact::Unrecorded);
         for run in &node.runs {
             self.mark_cluster_bits_dirty(contents, run.start, run.len, change);
         }
@@ -467,7 +467,7 @@ impl FileSystem for Ntfs {
         }
         let record = contents.tree.get(file).record;
         self.mark_record_dirty(contents, record, change);
-        contents.record_runs(self.record_page(record), PAGE, file, 0);
+        contents.record_runs(self.record_page_lba(record), PAGE, file, 0);
         let runs = 1 + gone.len() as u64;
         self.log.append_records(2 + runs, runs * 2 * 8 + 2 * 32, change);
         self.log.flush_records(Flags::FUA, plan);

@@ -11,7 +11,7 @@ use seekwise_disk::time::Instant;
 use super::{PassEnd, Stream, WorkerPoll, WorkerRequest, WorkerState};
 use crate::workload::arrival::admit_by_rate;
 use crate::workload::fio::{FioStep, FioSync, ZoneContext};
-use crate::workload::reaping::{EngineOffer, ReapedEvent};
+use crate::workload::reaping::{EngineOffer, ReapedEvent, ReapingOutcome};
 use crate::workload::verify::VerifyQueue;
 use crate::workload::zoned::JobZones;
 
@@ -122,7 +122,10 @@ impl WorkerState {
                 verify_queue.drop_overlapped(request.lba, request.sectors);
             }
         }
-        if self.reap_completions(job_zones) { self.poll_running(now, job_zones) } else { WorkerPoll::Wait }
+        match self.reap_completions(job_zones) {
+            ReapingOutcome::MayGoOn => self.poll_running(now, job_zones),
+            ReapingOutcome::MustWait => WorkerPoll::Wait,
+        }
     }
 
     /// Issues a sync or a request that was refused before.
@@ -144,12 +147,15 @@ impl WorkerState {
     fn issue_sync(&mut self, sync: FioSync, now: Instant, job_zones: &mut JobZones) -> Option<WorkerPoll> {
         match sync {
             FioSync::Flush => Some(WorkerPoll::Issue(self.issue_flush(now, self.syncs_are_calls))),
-            FioSync::FileRange => (!self.sync_file_range(job_zones)).then_some(WorkerPoll::Wait),
+            FioSync::FileRange => match self.finish_file_range_sync(job_zones) {
+                ReapingOutcome::MayGoOn => None,
+                ReapingOutcome::MustWait => Some(WorkerPoll::Wait),
+            },
         }
     }
 
-    /// Syncs a range of the page cache, which is done at once; false if fio waits for more completions.
-    fn sync_file_range(&mut self, job_zones: &mut JobZones) -> bool {
+    /// Finishes a sync of a range of the page cache, which takes no time; fio may then wait for more completions.
+    fn finish_file_range_sync(&mut self, job_zones: &mut JobZones) -> ReapingOutcome {
         match &mut self.reaper {
             Some(reaper) if !self.syncs_are_calls => {
                 reaper.record_issue(false);
@@ -158,7 +164,7 @@ impl WorkerState {
             }
             _ => {
                 self.note_seen_completion(ReapedEvent::Sync, job_zones);
-                true
+                ReapingOutcome::MayGoOn
             }
         }
     }

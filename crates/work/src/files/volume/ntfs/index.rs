@@ -28,17 +28,17 @@ fn entry_bytes(name: FileName) -> u64 {
 impl Ntfs {
     /// The first sector of the page that lists a file: in its directory's index, or the page of the directory's record
     /// while all entries fit there.
-    pub(super) fn entry_page(&self, contents: &VolumeContents, file: FileId) -> u64 {
+    pub(super) fn index_or_record_page_lba(&self, contents: &VolumeContents, file: FileId) -> u64 {
         let node = contents.tree.get(file);
         let directory = node.directory.expect("not the root");
         if contents.tree.get(directory).runs.is_empty() {
-            return self.record_page(contents.tree.get(directory).record);
+            return self.record_page_lba(contents.tree.get(directory).record);
         }
         contents.page_lba(directory, node.entry.from)
     }
 
-    /// Marks the page that lists a file as dirty.
-    pub(super) fn mark_entry_page_dirty(&self, contents: &mut VolumeContents, file: FileId, change: u64) {
+    /// Marks the page that lists a file as dirty: in its directory's index, or that of the directory's record.
+    pub(super) fn mark_index_or_record_page_dirty(&self, contents: &mut VolumeContents, file: FileId, change: u64) {
         let node = contents.tree.get(file);
         let (directory, at) = (node.directory.expect("not the root"), node.entry.from);
         if contents.tree.get(directory).runs.is_empty() {
@@ -93,12 +93,12 @@ impl Ntfs {
         let parent = contents.tree.get_mut(directory);
         (parent.used_bytes, parent.entries) = (used_bytes, parent.entries + 1);
         let record = parent.record;
-        self.mark_entry_page_dirty(contents, file, change);
+        self.mark_index_or_record_page_dirty(contents, file, change);
         self.mark_record_dirty(contents, record, change);
         // AddIndexEntry of each name; the directory's times before and after.
         self.log.append_records(2, bytes + 2 * 56, change);
         contents.changes.record_fact(
-            self.entry_page(contents, file),
+            self.index_or_record_page_lba(contents, file),
             contents.page_sectors(),
             file,
             PageFact::Listed(directory),
@@ -110,9 +110,9 @@ impl Ntfs {
     pub(super) fn remove_entry(&mut self, contents: &mut VolumeContents, file: FileId, change: u64) {
         let node = contents.tree.get(file);
         let (directory, bytes) = (node.directory.expect("not the root"), entry_bytes(node.name));
-        self.mark_entry_page_dirty(contents, file, change);
+        self.mark_index_or_record_page_dirty(contents, file, change);
         contents.changes.record_fact(
-            self.entry_page(contents, file),
+            self.index_or_record_page_lba(contents, file),
             contents.page_sectors(),
             file,
             PageFact::Unlisted(directory),
