@@ -266,8 +266,8 @@ fn refine_moved_numbers(
 ) -> Vec<f64> {
     let moved = which_moved(origin, &point);
     let generations = if effort.thorough { effort.generations / 4 } else { 0 };
-    let refined = search::search_numbers(evaluator, point.clone(), &moved, 0.02, generations);
-    let refined = slope::descend_by_least_squares(evaluator, refined, &moved, effort.step_shares());
+    let refined = search::search_numbers(evaluator, point.clone(), &moved, search::CLOSE_SPREAD, generations);
+    let refined = slope::descend_by_least_squares(evaluator, refined, &moved, effort.step_widths());
     let held_losses = |point: &[f64]| evaluator.ask(Question::Held, point);
     let worse = evaluator.has_held_data()
         && share_of_draws_better(&held_losses(&point), &held_losses(&refined)) >= effort.shares.sure;

@@ -13,8 +13,8 @@ use seekwise_formats::recording;
 use seekwise_work::workload::session_replay::RecordedSession;
 use seekwise_work::workload::{
     AccessLine, ArrivalProcess, BlockSizes, CountingRule, Direction, Distribution, EngineKind, FileService, FioPattern,
-    Flow, Generator, IoEngine, IometerPattern, IssueRate, Job, Pattern, RandomRepeat, Region, RwModifier, StridedZones,
-    Syncs, ThinkTime, VerifyBacklog, Worker, Zoned,
+    Flow, Generator, IoEngine, IometerPattern, IssueRate, Job, Pace, Pattern, RandomRepeat, Region, RwModifier,
+    StridedZones, Syncs, ThinkTime, VerifyBacklog, Worker, Zoned,
 };
 
 use crate::digest::sha256;
@@ -80,11 +80,23 @@ fn list_with_equal_neighbours_counted<'a>(values: impl Iterator<Item = Option<&'
 }
 
 fn worker_settings(worker: &Worker) -> Vec<KeyValue> {
-    // Both patterns together name every field, so that a new field of a worker is not forgotten here.
-    let Worker { name, stage, group, start_delay, ramp, counting, runtime, time_based, .. } = worker;
-    let Worker { depth, pace, survives, pattern, .. } = worker;
-    let [survives_read, survives_write] = survives;
-    let rates = pace.rate.map(|rate| match rate {
+    // The patterns name every field, so that a new one is not forgotten here.
+    let Worker {
+        name,
+        stage,
+        group,
+        start_delay,
+        ramp,
+        counting,
+        runtime,
+        time_based,
+        depth,
+        pace,
+        survives: [survives_read, survives_write],
+        pattern,
+    } = worker;
+    let Pace { think, rate, process, flow } = pace;
+    let rates = rate.map(|rate| match rate {
         None => "none".to_owned(),
         Some(IssueRate::Bytes(rate)) => format!("{rate} bytes/s"),
         Some(IssueRate::Requests(rate)) => format!("{rate} requests/s"),
@@ -99,11 +111,8 @@ fn worker_settings(worker: &Worker) -> Vec<KeyValue> {
         (work::DURATION_REPEATS, time_based.to_string()),
         (work::RATE_START, format_seconds(*start_delay)),
         (work::RATE_LIMIT, read_write_trim_text(&rates)),
-        (
-            work::RATE_SPACING,
-            arrival_process_word(pace.process).to_owned() + &pace.flow.map_or(String::new(), flow_text),
-        ),
-        (work::RATE_PAUSE, pace.think.map_or("none".to_owned(), think_time_text)),
+        (work::RATE_SPACING, arrival_process_word(*process).to_owned() + &flow.map_or(String::new(), flow_text)),
+        (work::RATE_PAUSE, think.map_or("none".to_owned(), think_time_text)),
         (
             work::PATTERN_FAILURES,
             format!(
@@ -250,7 +259,7 @@ fn address_order_text(modifier: Option<RwModifier>) -> String {
     }
 }
 
-/// The seed; with a note if the random streams run on from pass to pass.
+/// The seed, with a note if passes differ because the random streams run on from one to the next.
 fn seed_text(seed: u64, repeat: RandomRepeat) -> String {
     match repeat {
         RandomRepeat::Runs => format!("{seed}, of which passes differ"),
@@ -277,7 +286,8 @@ fn syncs_text(syncs: Syncs) -> String {
     text
 }
 
-/// Whether data are verified, in which batches, and whether reads and writes draw their sizes alike, as verifying makes them.
+/// Whether written data are read back, and in which batches. fio's `verify` makes reads and writes draw their sizes alike (`sizes_alike`),
+/// even if nothing is read back.
 fn verify_text(verify: bool, sizes_alike: bool, backlog: Option<VerifyBacklog>) -> String {
     match backlog {
         None if sizes_alike && !verify => "false, with sizes as if it did".to_owned(),
@@ -286,12 +296,14 @@ fn verify_text(verify: bool, sizes_alike: bool, backlog: Option<VerifyBacklog>) 
     }
 }
 
-/// How the I/O engine hands over and collects requests. All engines do the same with one request in flight, or if nothing
-/// `depends_on_polling`, that is on when fio collects completions.
+/// How the I/O engine hands over and collects requests. With one request in flight all engines do the same. With several, those that
+/// collect completions by the usual counts do too, unless the job `depends_on_polling`: on when fio collects completions.
 fn engine_text(engine: IoEngine, depth: u32, depends_on_polling: bool) -> String {
     let IoEngine { kind, least, most, low, batch } = engine;
-    let plain = kind != EngineKind::OneGroupAtATime && engine == (IoEngine { kind, batch, ..IoEngine::default() });
-    if depth == 1 || (!depends_on_polling && plain) {
+    let usual = IoEngine::default();
+    let has_usual_counts = (least, most, low) == (usual.least, usual.most, usual.low);
+    let collects_as_usual = has_usual_counts && kind != EngineKind::OneGroupAtATime;
+    if depth == 1 || (collects_as_usual && !depends_on_polling) {
         return "as each completes".to_owned();
     }
     let kind = match kind {

@@ -7,10 +7,10 @@ use crate::block::{Queuing, SECTOR};
 use crate::time::{Instant, Rate, Span};
 
 /// Releasing the bus and reacquiring it, for one command of legacy tagged queuing (ATA/ATAPI-5, overlapped and queued
-/// feature sets): the host reads status and interrupt reason to learn of the release, later answers the service
-/// interrupt with a read of the status, device and SERVICE written, the tag and the status read: eight accesses to the
-/// ports at about 1 µs each, as the drives' `link.command_ms` counts them, and an interrupt of about 2 µs. Inferred.
-/// NCQ's part is one DMA Setup frame of 28 bytes, 0.2 µs at 1.5 Gb/s, and within `link.command_ms`.
+/// feature sets). To learn of the release the host reads the status and the interrupt reason. On the service interrupt
+/// it reads the status, writes the device and SERVICE, and reads the tag and the status. Inferred: about eight accesses
+/// to the ports at 1 µs each, as in the drives' `link.command_ms`, and an interrupt of about 2 µs. NCQ's part is one DMA
+/// Setup frame of 28 bytes, 0.2 µs at 1.5 Gb/s, and within `link.command_ms`.
 pub(super) const RELEASE_AND_SERVICE: Span = Span::from_micros(10);
 
 /// An interval of time on the link.
@@ -49,7 +49,7 @@ pub(super) struct Link {
     releases: bool,
     /// Instant from which the link is free.
     free_from: Instant,
-    /// Idle gap before the last transfer, which waits for the platter.
+    /// Idle gap before the last transfer, which waited for the platter. A later transfer that fits may use the gap.
     idle_gap: LinkInterval,
     /// The last transfer, or several without a pause.
     last_busy: LinkInterval,
@@ -131,7 +131,8 @@ impl Link {
         (all_there + self.sector_time).max(self.free_from.max(first_ready) + duration)
     }
 
-    /// Books a transfer that ended at `sent` without competitors.
+    /// Books the read of [`Link::lone_send_end`], in fewer steps than [`Link::book_read_data`]. The next command comes
+    /// at `sent` or later, so it meets a free bus, and an idle gap that is past and of no use.
     #[inline]
     pub(super) fn record_lone_send(&mut self, sent: Instant) {
         (self.free_from, self.last_busy) = (sent, LinkInterval::at(sent));

@@ -60,7 +60,7 @@ pub struct Faults {
     pub early_flush: bool,
     /// Stops at an orderly power-off without destaging.
     pub forgets_on_power_off: bool,
-    /// Caches writes though the write cache is off, and says that it is.
+    /// Caches writes although its write cache is off, and still reports the cache as off.
     pub caches_when_off: bool,
 }
 
@@ -93,7 +93,8 @@ pub struct CacheSpec {
     /// Maximum number of segments that hold unwritten data at once: at most `segments`, at least 1 with `write_back`.
     pub dirty_segments: u32,
     /// Maximum number of runs of written blocks that are dirty at once. Each takes as much of the buffer as it is long,
-    /// all together at most as much as `dirty_segments`. `None`: each takes a segment.
+    /// all together at most `dirty_segments` times `segment_sectors`. `None`: each takes whole segments, so the limit
+    /// on dirty segments limits them too.
     pub dirty_runs: Option<u32>,
     /// A dirty segment may grow at its end while it is destaged: blocks that are on the medium make room.
     pub fills_while_draining: bool,
@@ -110,8 +111,8 @@ pub struct CacheSpec {
     pub media_cache: Option<MediaCacheSpec>,
     /// Age at which dirty data compete with commands for the medium.
     pub destage_age: Option<Span>,
-    /// A write longer than its segment wraps around in it, and is acknowledged when what is not on the medium fits.
-    /// Otherwise it takes several segments.
+    /// A write longer than its segment wraps around in it: it goes to the medium at once, and is acknowledged when the
+    /// part that is not on the medium yet fits the segment. If false, it takes several segments.
     pub wraps: bool,
     /// Number and size of segments change with the commands; `segments` and `segment_sectors` are then the initial
     /// ones.
@@ -244,7 +245,8 @@ pub enum ReadAheadEnd {
     Track,
     /// At the end of the cylinder.
     Cylinder,
-    /// At the end of the track; one track farther for a run that began before this track.
+    /// At the end of the track with the first block to read ahead; one track farther if the segment's first block lies
+    /// before that track.
     NextTrack,
 }
 
@@ -372,7 +374,8 @@ impl CacheSpec {
         writes_apart: false,
     };
 
-    /// Maximum runs of written blocks that may be dirty at once.
+    /// Upper bound of the runs that are dirty at once, to size queues. Without `dirty_runs`: one for each segment that
+    /// the buffer may be divided into.
     pub fn max_dirty_runs(&self) -> u32 {
         self.dirty_runs.unwrap_or(self.adaptive.map_or(self.segments, |it| it.most))
     }
@@ -501,6 +504,7 @@ impl Profile {
             ("cache.segments", "at most 4096", cache.segments <= 4096),
             (
                 "cache.adaptive",
+                // `segments` from 3 to `most`, `most` at most 4096, and at least 8 sectors for each of `most` segments.
                 "with 3 segments or more at the start, no more than at most, and room for them",
                 cache.adaptive.is_none_or(|it| {
                     (3..=it.most).contains(&cache.segments) && it.most <= 4096 && it.sectors >= 8 * it.most

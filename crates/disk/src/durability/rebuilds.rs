@@ -12,8 +12,9 @@ use super::runs::{SectorRun, SectorRuns, run_overlap};
 /// A write that an array accepted.
 #[derive(Clone, Copy)]
 struct NumberedStamp {
-    /// The array's number.
+    /// Number among the writes that the array accepted.
     number: u64,
+    /// Stamp of the write's content.
     stamp: u64,
 }
 

@@ -19,6 +19,7 @@ pub const STACK: &[PlainKey] = &[
     (
         "order",
         "a list of layers",
+        // The list of keys, in which this text is shown, has the layers in their order.
         "the order of this list",
         "the layers from the program down; a second layer of a kind is `driver-2`, with its own keys",
     ),
@@ -69,6 +70,7 @@ pub static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
     let presets = hosts().expect("the presets are part of the program and load");
     Vocabulary {
         figures: layers().flat_map(dotted_keys).collect(),
+        // A layer's name alone is the key of its preset.
         plain: layers()
             .chain(["order"])
             .chain(JOB.iter().map(|plain| plain.0))

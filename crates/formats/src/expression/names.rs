@@ -86,7 +86,8 @@ pub(super) fn resolve_name(name: &str) -> Result<ExpressionNode, ExpressionError
         return resolve_setting(key);
     }
     let mut key = name.to_owned();
-    // As a metric, `operations.read.count` would be the mean of a program called `read.count`.
+    // Counts of operations come before metrics: as a metric, `operations.read.count` would be the mean response time of a
+    // program `read.count`.
     if name
         .strip_prefix("operations.")
         .and_then(|rest| rest.split_once('.'))

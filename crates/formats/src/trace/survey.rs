@@ -76,12 +76,13 @@ pub struct TraceDevice {
     pub touched: Vec<u64>,
 }
 
-/// Properties of all sizes and addresses in sectors.
+/// Signs of another unit, each true if it holds for all reads and writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnitClues {
-    /// Every address and size is a multiple of 512, in the units of the file.
+    /// Every address and size in sectors is a multiple of 512. If the file is taken to count sectors, it may count bytes.
     pub multiples: bool,
-    /// Every size is smaller than a sector.
+    /// No request is a run of whole sectors, and none touches more than two. If the file is taken to count bytes, it may
+    /// count sectors.
     pub below: bool,
 }
 

@@ -110,11 +110,22 @@ fn levels_held_by_part(parts: &[(&Study, &StudyProvenance)], answering: &[bool],
         let level = level_held_in_all_cells(own, &keys, compared).filter(|_| !keys_named.contains(&keys));
         if let Some(level) = level {
             let says = factor.says.as_ref().map_or(String::new(), |says| format!(" ({says})"));
-            held.push(format!("{} {}{says}", factor.name, level_in_words(&level)));
+            held.push(held_level_words(&factor.name, &level) + &says);
             keys_named.push(keys);
         }
     }
     held
+}
+
+/// A held level in words, to which the factor's meaning may be added in brackets: "cache on (of writes)".
+fn held_level_words(factor: &str, level: &str) -> String {
+    format!("{factor} {}", level_in_words(level))
+}
+
+/// True if `held`, one of [`Chapter::held`], names this level of the factor.
+pub(super) fn is_held_level(held: &str, factor: &str, level: &str) -> bool {
+    let rest = held.strip_prefix(&held_level_words(factor, level));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" ("))
 }
 
 /// The settings that a factor sets.

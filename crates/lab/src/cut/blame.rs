@@ -42,9 +42,10 @@ fn broken_assurances(cuts: &[CutLoss], orderly: bool) -> BTreeSet<Assurance> {
         let found_broken = [
             (flushed > 0 && !orderly, Assurance::Flush),
             (forced > 0 && !orderly, Assurance::Fua),
-            // More writes were promised than flushed or forced, so some were promised because the cache is off.
+            // Lost writes beyond the larger class were promised with the cache off, or are of the smaller class.
             (promised > flushed.max(forced) && !orderly, Assurance::CacheOff),
             (promised > 0 && orderly, Assurance::PowerOff),
+            // Promised data are lost while a row's parity does not belong to its data.
             (promised > 0 && cut.holes.rows > 0, Assurance::Rows),
         ];
         broken.extend(found_broken.into_iter().filter(|(is_broken, _)| *is_broken).map(|(_, kind)| kind));

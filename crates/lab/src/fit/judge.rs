@@ -14,15 +14,19 @@ use super::evaluator::{PointEvaluator, Question, share_of_draws_better};
 use super::frugal_search::EvaluatorPair;
 use super::interval::Intervals;
 use super::parameter::FigureMark;
-use super::search::{SearchEffort, search_numbers};
+use super::search::{CLOSE_SPREAD, SearchEffort, search_numbers};
 use super::slope::{descend_by_least_squares, set_with_followers};
 
 /// The share of draws in which a change must be better: one standard error of a normal distribution.
 pub const SURE: f64 = 0.84;
 
-/// A number is dispensable if the point with all numbers is better in no more than this share of draws. Of two equal points each is better
-/// in half of the draws.
-const SPARED: f64 = 0.6;
+/// More than chance: of two equal points each is better in half of the draws.
+///
+/// A number is dispensable if, on the seen data, the point with all numbers is better in no more than this share of draws. A change that
+/// the seen data show surely stays if the point with it is better in this share of draws of the held-back data. With a higher share, noise
+/// in the held-back data would undo a dozen right changes one by one, and the losses would add up. A last test asks whether all changes
+/// together are surely better.
+const ABOVE_CHANCE: f64 = 0.6;
 
 /// The shares of draws that decide, chosen while looking at eight measured drives; `docs/fit.md` shows what others give.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,13 +39,8 @@ pub struct JudgeShares {
 
 impl JudgeShares {
     /// The defaults: one standard error, and more than chance.
-    pub(crate) const USUAL: JudgeShares = JudgeShares { sure: SURE, agreed: AGREED };
+    pub(crate) const USUAL: JudgeShares = JudgeShares { sure: SURE, agreed: ABOVE_CHANCE };
 }
-
-/// The share of draws of the held-back data in which a change must be better that the seen data show surely: more than for two equal
-/// points. With a higher share, noise in the held-back data would undo a dozen right changes one by one, and the losses would add up. A last
-/// test asks whether all changes together are surely better.
-const AGREED: f64 = SPARED;
 
 /// Why a parameter was left or put back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -102,7 +101,7 @@ pub(crate) fn put_back_unneeded(
         }
         let other = put_back_with_followers(evaluators.short, origin, &point, index, effort);
         if !evaluators.whole.ended_at_checkpoint()
-            && share_of_draws_better(&all_losses, &evaluators.whole.ask(Question::Drawn, &other)) <= SPARED
+            && share_of_draws_better(&all_losses, &evaluators.whole.ask(Question::Drawn, &other)) <= ABOVE_CHANCE
         {
             reasons[index] = Some(RejectionReason::NotTold);
             point = other;
@@ -134,8 +133,9 @@ pub fn put_back_undetermined(
     };
     let is_good_enough = |other: &Vec<f64>| {
         let mut pairs = questions.iter().zip(&losses);
-        let worse = pairs
-            .any(|((question, sure), losses)| share_of_draws_better(losses, &evaluator.ask(*question, other)) >= *sure);
+        let worse = pairs.any(|((question, share), losses)| {
+            share_of_draws_better(losses, &evaluator.ask(*question, other)) >= *share
+        });
         !worse && is_surely_better_on_held_data(evaluator, origin, other, effort.shares) != Some(false)
     };
     let mut point = point;
@@ -161,8 +161,8 @@ fn with_original_value(origin: &[f64], point: &[f64], index: usize) -> Vec<f64> 
     other
 }
 
-/// The indices of numbers that moved, in the order of testing: first those that were never stated, and among these the ones that moved
-/// least, so that the fewest of several trading numbers carry the change.
+/// The indices of numbers that moved, in the order of testing: numbers without a stated source first, and those that moved less before
+/// those that moved more. If several numbers can replace each other, those tested first go back and few carry the change.
 fn moved_numbers_in_test_order(evaluator: &PointEvaluator<'_>, origin: &[f64], point: &[f64]) -> Vec<usize> {
     let range = |index: usize| evaluator.parameters[index].range();
     let distance = |index: usize| {
@@ -190,9 +190,9 @@ fn put_back_with_followers(
     let alone = with_original_value(origin, point, index);
     let followed = set_with_followers(evaluator, point, &moved, index, origin[index]);
     let free: Vec<bool> = (0..moved.len()).map(|other| moved[other] && other != index).collect();
-    let followed = descend_by_least_squares(evaluator, followed, &free, effort.step_shares());
+    let followed = descend_by_least_squares(evaluator, followed, &free, effort.step_widths());
     let start = if evaluator.loss(&followed) < evaluator.loss(&alone) { followed } else { alone };
-    search_numbers(evaluator, start, &free, 0.02, effort.generations_after_change())
+    search_numbers(evaluator, start, &free, CLOSE_SPREAD, effort.generations_after_change())
 }
 
 /// Puts back changes that the data do not confirm, the least important first.
@@ -203,8 +203,10 @@ pub(crate) fn put_back_unconfirmed(
     shares: JudgeShares,
     reasons: &mut [Option<RejectionReason>],
 ) -> Vec<f64> {
-    let seen = ConfirmationTest { question: Question::Drawn, sure: shares.sure, reason: RejectionReason::NotTold };
-    let held = ConfirmationTest { question: Question::Held, sure: shares.agreed, reason: RejectionReason::NotBetter };
+    let seen =
+        ConfirmationTest { question: Question::Drawn, least_share: shares.sure, reason: RejectionReason::NotTold };
+    let held =
+        ConfirmationTest { question: Question::Held, least_share: shares.agreed, reason: RejectionReason::NotBetter };
     let point = put_back_if_no_worse(evaluator, seen, origin, point, reasons);
     if evaluator.has_held_data() { put_back_if_no_worse(evaluator, held, origin, point, reasons) } else { point }
 }
@@ -213,7 +215,7 @@ pub(crate) fn put_back_unconfirmed(
 struct ConfirmationTest {
     question: Question,
     /// The share of draws in which a change must be better to stay.
-    sure: f64,
+    least_share: f64,
     /// The reason to put back a change that is not.
     reason: RejectionReason,
 }
@@ -226,7 +228,7 @@ fn put_back_if_no_worse(
     from: Vec<f64>,
     reasons: &mut [Option<RejectionReason>],
 ) -> Vec<f64> {
-    let ConfirmationTest { question, sure, reason } = test;
+    let ConfirmationTest { question, least_share, reason } = test;
     let moved: Vec<usize> = (0..from.len()).filter(|&index| from[index] != origin[index]).collect();
     // The cheapest to put back is tested first: of two equivalent numbers one then stays.
     let without: Vec<Vec<f64>> = moved.iter().map(|&index| with_original_value(origin, &from, index)).collect();
@@ -238,7 +240,7 @@ fn put_back_if_no_worse(
     for index in order.into_iter().map(|place| moved[place]) {
         let other = with_original_value(origin, &point, index);
         let answer = evaluator.ask(question, &other);
-        if share_of_draws_better(&best, &answer) < sure {
+        if share_of_draws_better(&best, &answer) < least_share {
             point = other;
             if answer[0] < best[0] {
                 best = answer;

@@ -18,6 +18,9 @@ const SEED: u64 = 20;
 /// Points of a generation: more than CMA-ES's own 4 + 3 ln n (13 for 20 numbers), because the loss has steps.
 pub(crate) const GENERATION: usize = 18;
 
+/// Spread of a search for numbers that begins close to the best ones, as a share of each range.
+pub(crate) const CLOSE_SPREAD: f64 = 0.02;
+
 /// The share by which a rule must improve the loss; less is within the loss's own roughness.
 const WORTH: f64 = 0.002;
 
@@ -61,8 +64,8 @@ impl SearchEffort {
         if self.thorough { (14 * self.generations).div_ceil(THOROUGH) } else { 0 }
     }
 
-    /// Steps of a descent after a change, as shares of a range.
-    pub fn step_shares(self) -> &'static [f64] {
+    /// Widths of the steps of a descent after a change, as shares of a range.
+    pub fn step_widths(self) -> &'static [f64] {
         if self.thorough { &FINE } else { &FINE[..1] }
     }
 }
@@ -276,8 +279,8 @@ mod tests {
         assert_eq!(
             (
                 planned.generations_after_change(),
-                planned.step_shares().len(),
-                SearchEffort::thorough(1).step_shares().len()
+                planned.step_widths().len(),
+                SearchEffort::thorough(1).step_widths().len()
             ),
             (0, 1, 4)
         );

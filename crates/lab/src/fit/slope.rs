@@ -414,21 +414,21 @@ pub(crate) fn move_numbers(
     other
 }
 
-/// Descends from `point` by least squares while the loss falls, with slopes over steps of each of the shares of a range.
+/// Descends from `point` by least squares while the loss falls, with slopes over steps of each width, a share of a range.
 pub fn descend_by_least_squares(
     evaluator: &PointEvaluator<'_>,
     point: Vec<f64>,
     free: &[bool],
-    step_shares: &[f64],
+    step_widths: &[f64],
 ) -> Vec<f64> {
     let mut best = point;
     let mut loss = evaluator.loss(&best);
-    for &share in step_shares {
+    for &width in step_widths {
         for _ in 0..STEPS_OF_A_WIDTH {
             if evaluator.ended_at_checkpoint() {
                 return best;
             }
-            let Some(slopes) = Slopes::measure_at(evaluator, &best, free, share) else { return best };
+            let Some(slopes) = Slopes::measure_at(evaluator, &best, free, width) else { return best };
             let points = slopes.residual_steps(evaluator, &best, None);
             let losses = evaluator.losses(&points);
             let least = (0..points.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b]));

@@ -1,10 +1,10 @@
 //! Measures the latency that the transports of a disk at work add to the model's, at both ends if possible.
 //!
-//! The clients' end of a connection cannot be seen from here. So a client of our own sends requests over the same kind
-//! of connection all the while (`TransportProbe`): to the disk's thread and back, past the model. For a kernel's disk
-//! on the file the kernel reports how long requests took ([`TransportLatencies::device`]). A run in this program that
-//! is the only client reports that of all of its own ([`TransportLatencies::client`]). Only measurements taken while
-//! others are answered count: a machine that sleeps wakes up late.
+//! The disk cannot see the clients' end of a connection. So a client of our own (`TransportProbe`) keeps sending
+//! requests over the same kind of connection: to the disk's thread and back, without reaching the model. If a kernel has
+//! a disk on the file, the kernel reports how long requests took ([`TransportLatencies::device`]). If a run in this
+//! program is the only client, it reports how long its requests took ([`TransportLatencies::client`]). A probe's round
+//! trip counts only if other requests were answered meanwhile: a machine that sleeps wakes up late.
 
 use std::io;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};

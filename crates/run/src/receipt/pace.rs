@@ -138,14 +138,14 @@ fn judge_mean(cost: &TransportCost, transport: &TransportLatency) -> LimitVerdic
     if transport.modelled.count() < FEWEST {
         return LimitVerdict::Open(FEWEST as f64);
     }
-    // A kernel or a run counts all of its own requests. With too few round trips of the probe, their time is taken as
-    // 0: a lower bound.
-    let counted = cost.by != LatencyWitness::Probe;
-    let known = counted || transport.path.count() >= FEWEST;
+    // A kernel or a run times all of its own requests, a probe only samples round trips. If these are too few, the
+    // added time is the lateness alone: a lower bound, which may show that the limit is exceeded, but not that it is kept.
+    let is_sampled = cost.by == LatencyWitness::Probe;
+    let known = !is_sampled || transport.path.count() >= FEWEST;
     let added = if known { cost.added } else { transport.late.mean().unwrap_or_default() };
-    let path = if counted || !known { 0.0 } else { transport.path.standard_error() };
+    let path_error = if is_sampled && known { transport.path.standard_error() } else { 0.0 };
     let excess = (1.0 - MEAN) * added.nanos() as f64 - MEAN * cost.modelled.nanos() as f64;
-    let added_error = (1.0 - MEAN) * transport.late.standard_error().hypot(path);
+    let added_error = (1.0 - MEAN) * transport.late.standard_error().hypot(path_error);
     let error = SURE * added_error.hypot(MEAN * transport.modelled.standard_error());
     if excess - error > 0.0 {
         LimitVerdict::Exceeded
@@ -190,7 +190,7 @@ fn judge_tail(transport: &TransportLatency, modelled_p99: Span) -> (LimitVerdict
     (verdict, why)
 }
 
-/// Judges whether a share of at most [`SLOWEST`] is slow, if `share` of `samples` samples is; by Wilson's interval.
+/// Judges by Wilson's interval whether at most [`SLOWEST`] of all responses are slow; of `samples` samples `share` are.
 fn judge_slow_share(share: f64, samples: u64) -> LimitVerdict {
     if samples < FEWEST {
         return LimitVerdict::Open(requests_to_decide(share));

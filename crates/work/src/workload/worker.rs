@@ -409,13 +409,13 @@ impl WorkerState {
         if self.in_flight > 0 {
             return false;
         }
-        self.see_all_before_request(job_zones);
+        self.hand_over_and_see_all(job_zones);
         self.is_draining = false;
         true
     }
 
-    /// The number of requests that fio takes to be in flight: not done, or not seen.
-    fn requests_held(&self) -> u32 {
+    /// The number of requests that fio takes to be in flight: those in flight, and those whose completion it has not seen.
+    fn unfinished_for_fio(&self) -> u32 {
         self.in_flight + self.reaper.as_ref().map_or(0, Reaper::unseen_count)
     }
 
@@ -460,15 +460,15 @@ impl WorkerState {
         }
     }
 
-    /// Sees all completions, because the worker sleeps before its next request.
-    fn see_all_before_request(&mut self, job_zones: &mut JobZones) {
+    /// Hands over the queued requests and sees all completions, because fio waits before its next request.
+    fn hand_over_and_see_all(&mut self, job_zones: &mut JobZones) {
         if let Some(reaper) = &mut self.reaper {
             reaper.hand_over_queued();
         }
         self.see_all(job_zones);
     }
 
-    /// Sees all completions, because the worker pauses.
+    /// Hands over the queued requests, if any are in flight, and sees all completions, because the worker pauses.
     fn see_all_before_pause(&mut self, job_zones: &mut JobZones) {
         if let Some(reaper) = &mut self.reaper {
             reaper.hand_over_before_pause(self.in_flight);
@@ -609,10 +609,10 @@ impl WorkerState {
         self.phase = Phase::Verifying { has_next };
         let is_run_over = now >= self.run_end;
         let first = self.verify_queue.as_mut().filter(|_| !is_run_over).and_then(|queue| queue.take_first(true));
-        let held = self.requests_held();
+        let unfinished_for_fio = self.unfinished_for_fio();
         if let (Some(read_back), Stream::Fio(fio)) = (first, &mut self.stream) {
             let read = read_back.to_fio_request();
-            fio.count_read_back(read.bytes, held);
+            fio.count_read_back(read.bytes, unfinished_for_fio);
             self.in_flight += 1;
             if let Some(reaper) = &mut self.reaper {
                 reaper.record_issue(false);

@@ -38,6 +38,7 @@ fn fitted_table(report: &FitReport) -> String {
     let mut rows = new_table(["fitted", "was", "is", "between", "it was"]);
     for figure in &report.figures {
         let interval = figure.interval.map_or(String::new(), |(low, high)| format!("{low} … {high}"));
+        // The data hardly determine the figure.
         let uncertain = if figure.wide { " (hardly told)" } else { "" };
         let end = figure.end.map_or(String::new(), |end| format!(" (the {end})"));
         rows.add_row([

@@ -4,13 +4,13 @@
 //! differ in a second change of the answer, there is a sentence for the change alone and one for both. Further sentences give the processor
 //! time for the same work, the loss in a power cut, and two changes together against neither.
 
-use crate::compose::parts::level_in_words;
+use crate::compose::parts::{is_held_level, level_in_words};
 use crate::finding::{CellCase, CellTally, join_words};
 use crate::outcome::{DifferenceWords, Outcome};
 use crate::report::review::{AnswerSentence, Chapter};
 use crate::report::{JudgedCases, ReportVerdict};
 
-/// A range whose ends are at least this many times apart, about half an order of magnitude, spans such unlike work that it is split by part.
+/// Ratio of the ends of a range from which on the range is given part by part: about half an order of magnitude.
 const WIDE: f64 = 3.0;
 
 /// The sentences on the changes of all parts that answer the question. If no part does, they are on the changes of all parts if
@@ -28,10 +28,11 @@ pub(crate) fn sentences_on_changes(chapters: &[Chapter], else_all_parts: bool) -
     outcomes.chain(combined).collect()
 }
 
-/// A change, in all parts that judge it for the same half of the question.
+/// A change, with the verdicts on it of all parts that answer one half of the review's question; of all parts if it has no halves.
 struct JudgedChange<'a> {
     /// At least one.
     verdicts: Vec<&'a ReportVerdict>,
+    /// The half that the parts answer ([`Chapter::half`]).
     half: Option<&'a str>,
     words: DifferenceWords,
     cases: Vec<ChangeCase<'a>>,
@@ -118,24 +119,25 @@ impl<'a> JudgedChange<'a> {
         let all_cases = || vec![CaseGroup { words: String::new(), cases: self.cases.clone() }];
         let groups = other.map_or_else(all_cases, |other| self.group_cases_by(other));
         let loses = self.verdicts.iter().any(|verdict| verdict.loses);
-        let tempered = self.verdicts.iter().any(|verdict| verdict.tempered);
         let after_gains = if loses {
             ", at a price,"
-        } else if tempered {
+        } else if self.verdicts.iter().any(|verdict| verdict.tempered) {
+            // A gain without a loss is tempered only by less work.
             ", partly for less work,"
         } else {
             ""
         };
         let named_factor = other.map(JudgedChange::varied_factor);
+        let per_request = self.processor_time_per_request_text();
         let mut sentences: Vec<AnswerSentence> = Vec::new();
         for CaseGroup { words, cases } in &groups {
             let counts = CaseSummary { cases, words: self.words, after_gains, named_factor }.summary_text();
             let at_once = if sentences.is_empty() { &at_once[..] } else { "" };
-            let per_request = self.processor_time_per_request_text();
             sentences.push(sentence(words, format!("{per_request}{counts}.{at_once}")));
         }
         let prices =
             self.verdicts.iter().filter(|verdict| verdict.loses).filter_map(|verdict| verdict.price.as_deref());
+        // A longer price also names the part that measured it. The word "but" joins a price to a headline, which is not here.
         let shortest = prices.min_by_key(|price| price.len());
         sentences.extend(shortest.map(|price| sentence("", format!("{}.", price.trim_start_matches("but ")))));
         sentences
@@ -245,10 +247,8 @@ impl<'a> JudgedChange<'a> {
 impl<'a> ChangeCase<'a> {
     /// The level of another change's factor in this case: one that its part varies, or one that its part holds.
     fn level_of_change<'b>(&'b self, other: &'b JudgedChange<'_>) -> Option<&'b str> {
-        let is_held = |level: &&String| {
-            let words = format!("{} {}", other.varied_factor(), level_in_words(level));
-            self.part.held.iter().any(|held| *held == words || held.starts_with(&format!("{words} (")))
-        };
+        let is_held =
+            |level: &&String| self.part.held.iter().any(|held| is_held_level(held, other.varied_factor(), level));
         let sides = [&other.verdicts[0].side_a, &other.verdicts[0].side_b];
         let held = || sides.into_iter().find(is_held).map(String::as_str);
         self.level_of(other.varied_factor()).or_else(held)

@@ -10,7 +10,7 @@ use super::{CellPilot, Pilot, Pilots};
 use crate::plan::PreparedCell;
 use crate::study::{KnownRun, KnownRuns};
 
-/// The work of a pilot: the group of its stack by `kin`, the hash of its job, the job's name, and the length in ns.
+/// The work of a pilot: `kin` and `work` of its cell, the job's name, and the length in ns. Pilots run alike only if their works are equal.
 type PilotWork<'p> = (u64, &'p str, &'p str, u64);
 
 /// The cells of one work, whose runs may be equal, in the order in which they are wanted.
@@ -47,7 +47,7 @@ impl WorkPilots {
             pilots.of_cell.insert(cell, pilot);
             self.assigned += 1;
         }
-        // The first cell without a pilot is run next.
+        // The first cell without a pilot is run next, so speculation looks only at cells after it.
         self.examined = self.examined.max(self.assigned + 1);
     }
 

@@ -32,37 +32,40 @@ impl WorkerState {
         {
             return polled;
         }
-        let held = self.requests_held();
+        let unfinished_for_fio = self.unfinished_for_fio();
         let Stream::Fio(fio) = &mut self.stream else { return WorkerPoll::Ended };
         let backlog = self.verify_queue.as_mut().filter(|_| !fio.ends_now());
         if let Some(read_back) = backlog.and_then(VerifyQueue::take_due) {
             let read = read_back.to_fio_request();
-            fio.count_read_back(read.bytes, held);
+            fio.count_read_back(read.bytes, unfinished_for_fio);
             let request = self.build_request(read, now);
+            // Blocks that are read back do not count towards a pause.
             if let Some(think) = &mut self.think {
                 think.discount_read_back();
             }
             return self.offer_request(request, now, job_zones);
         }
         let mut intended = now;
+        // A rate may hold the request back, so its direction is chosen before it is drawn.
         if let Some(arrival) = &self.arrival
             && let Some(direction) = fio.choose_direction_early()
         {
             match admit_by_rate(arrival, fio, direction, now) {
                 Ok(due) => intended = due.unwrap_or(now),
                 Err(due) => {
-                    self.see_all_before_request(job_zones);
+                    self.hand_over_and_see_all(job_zones);
                     return self.wait_until(due);
                 }
             }
         }
         loop {
-            let held = self.requests_held();
+            let unfinished_for_fio = self.unfinished_for_fio();
             let Stream::Fio(fio) = &mut self.stream else { return WorkerPoll::Ended };
-            let mut context = ZoneContext { job_zones, in_flight: held, quiesces: false };
+            let mut context = ZoneContext { job_zones, in_flight: unfinished_for_fio, quiesces: false };
             let step = fio.next_step(&mut context);
-            if context.quiesces && held == 0 {
-                self.see_all_before_request(job_zones);
+            // fio's wait for all requests ends at once if there are none, but a batch to hand over begins anew.
+            if context.quiesces && unfinished_for_fio == 0 {
+                self.hand_over_and_see_all(job_zones);
             }
             return match step {
                 FioStep::Request(drawn) => {
@@ -83,8 +86,8 @@ impl WorkerState {
                 FioStep::Pass => self.poll_settling(now, PassEnd { has_next: true, verifies: true }, job_zones),
                 FioStep::End => self.poll_settling(now, PassEnd { has_next: false, verifies: true }, job_zones),
                 // All requests are done, but fio has not seen that.
-                FioStep::Drain | FioStep::Wait if held > self.in_flight && self.in_flight == 0 => {
-                    self.see_all_before_request(job_zones);
+                FioStep::Drain | FioStep::Wait if unfinished_for_fio > 0 && self.in_flight == 0 => {
+                    self.hand_over_and_see_all(job_zones);
                     continue;
                 }
                 FioStep::Drain | FioStep::Wait => {
@@ -114,6 +117,7 @@ impl WorkerState {
     /// Keeps a refused offer for later, and sees completions or waits for them.
     fn wait_after_refusal(&mut self, refused: RefusedOffer, now: Instant, job_zones: &mut JobZones) -> WorkerPoll {
         self.refused = Some(refused);
+        // fio checks for a pause even after a refusal. It has also dropped what the refused write overlaps from the read-backs.
         if let RefusedOffer::Request(request) = refused {
             if let Some(think) = &mut self.think {
                 think.record_refused_offer();
@@ -130,6 +134,7 @@ impl WorkerState {
 
     /// Issues a sync or a request that was refused before.
     fn offer_again(&mut self, refused: RefusedOffer, now: Instant, job_zones: &mut JobZones) -> Option<WorkerPoll> {
+        // fio counts a repeated offer as a read-back if one is due.
         if let Some(verify_queue) = &mut self.verify_queue {
             verify_queue.count_offer_again();
         }
