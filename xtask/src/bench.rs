@@ -1,8 +1,8 @@
-//! `cargo xtask bench`: builds the program, runs `seekwise bench` on the Quantum Atlas 10K and sets its figures beside
-//! those measured of DiskSim 4.0 on the same drive.
+//! `cargo xtask bench`: builds the program, runs `seekwise bench` on the Quantum Atlas 10K, and prints its figures
+//! beside those that were measured of DiskSim 4.0 on the same drive.
 //!
-//! DiskSim's are of one core of a 2-core virtual machine, gcc -O2, process CPU time; they are another machine's unless
-//! this is that one, so the ratio says the order of magnitude. [`disksim`](crate::disksim) runs DiskSim itself.
+//! DiskSim's figures are process CPU times of one core of a 2-core virtual machine, built by gcc -O2. Unless this is
+//! that machine, a ratio tells the order of magnitude alone. [`disksim`](crate::disksim) runs DiskSim itself.
 
 use std::process::{Command, ExitCode};
 
@@ -11,7 +11,8 @@ use crate::steps::{Ended, command};
 /// The drive of both sides.
 pub const DRIVE: &str = "validation/drives/atlas10k.toml";
 
-/// A key of `seekwise bench --json`, what it is, DiskSim's figure where there is one, and whether more is better.
+/// Rows: a key of `seekwise bench --json`, its description, DiskSim's figure if there is one, and whether more is
+/// better.
 const ROWS: [(&str, &str, Option<f64>, bool); 5] = [
     // All eight traces of the validation data: 61 000 to 160 000 a second each.
     ("replay_per_s", "trace replay, requests/s", Some(69_000.0), true),
@@ -44,34 +45,37 @@ pub fn bench() -> ExitCode {
         }
     };
     println!("{:42} {:>14} {:>14} {:>8}", "", "seekwise", "DiskSim 4.0", "ratio");
-    for (key, what, theirs, more) in ROWS {
-        let Some(ours) = number(&text, key) else {
+    for (key, description, disksim, is_more_better) in ROWS {
+        let Some(ours) = number_of_key(&text, key) else {
             eprintln!("`seekwise bench --json` has no {key}");
             return ExitCode::FAILURE;
         };
-        let Some(theirs) = theirs else {
-            println!("{what:42} {ours:14.0} {:>14} {:>8}", "-", "-");
+        let Some(disksim) = disksim else {
+            println!("{description:42} {ours:14.0} {:>14} {:>8}", "-", "-");
             continue;
         };
-        let ratio = if more { ours / theirs } else { theirs / ours };
-        println!("{what:42} {ours:14.0} {theirs:14.0} {ratio:8.1}");
+        let ratio = if is_more_better { ours / disksim } else { disksim / ours };
+        println!("{description:42} {ours:14.0} {disksim:14.0} {ratio:8.1}");
     }
     ExitCode::SUCCESS
 }
 
-/// The number behind a key of a flat JSON object.
-fn number(json: &str, key: &str) -> Option<f64> {
+/// The number that follows a key in a flat JSON object.
+fn number_of_key(json: &str, key: &str) -> Option<f64> {
     let (_, rest) = json.split_once(&format!("\"{key}\":"))?;
     rest.split([',', '}']).next()?.trim().parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::number;
+    use super::number_of_key;
 
     #[test]
     fn a_number_is_found_by_its_key() {
         let json = "{\n  \"a\": 1.5,\n  \"ab\": 20\n}";
-        assert_eq!((number(json, "a"), number(json, "ab"), number(json, "b")), (Some(1.5), Some(20.0), None));
+        assert_eq!(
+            (number_of_key(json, "a"), number_of_key(json, "ab"), number_of_key(json, "b")),
+            (Some(1.5), Some(20.0), None)
+        );
     }
 }

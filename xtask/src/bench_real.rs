@@ -1,11 +1,12 @@
-//! `cargo xtask bench real [FOLDER] [ROUNDS] [SECONDS]`: the same work by fio and by the program, in turn, round after round,
-//! on a file of FOLDER: past the page cache, in the page cache, and on what answers at once (`null`).
+//! `cargo xtask bench real [FOLDER] [ROUNDS] [SECONDS]`: fio and the program do equal work in turn, round after round,
+//! on a file of FOLDER: past the page cache, in the page cache, and on a target that answers at once (`null`).
 //!
-//! Both run in sessions of their own: fio puts its job in one, and where the kernel shares processors between sessions
-//! (`sched_autogroup_enabled`), whoever stays in that of a busy terminal gets less of them, which costs a few percent of the rate.
-//! Which of the two goes first changes from round to round. Each row gives the median over the rounds, with the least and the
-//! greatest p99.9 beside; processor time is what each says of its own issuing thread. Not timed in tests: the figures are
-//! this machine's at this hour, and say something only where nothing else runs.
+//! Each runs in a session of its own. If the kernel shares processors between sessions (`sched_autogroup_enabled`), a
+//! program in the session of a busy terminal gets less of them, which costs a few percent of its rate, and fio puts its
+//! job in a session of its own. From round to round the two take turns in going first. Each row has the median over the
+//! rounds, and the least and the greatest p99.9 beside it; processor time is what each reports of its issuing thread.
+//! The figures are not timed in tests: they are of this machine in this hour, and say something only if nothing else
+//! runs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -13,7 +14,7 @@ use std::process::{Command, ExitCode};
 use crate::steps::{Ended, command};
 
 /// Bytes of the file: larger than any buffer below, small enough to be made in seconds.
-const SIZE: &str = "1g";
+const FILE_SIZE: &str = "1g";
 
 /// A row: its name, the options of the job, and whether it runs on the file.
 const ROWS: [(&str, &[&str], bool); 7] = [
@@ -26,7 +27,7 @@ const ROWS: [(&str, &[&str], bool); 7] = [
     ("null, reads, depth 1", &["rw=randread", "ioengine=null", "iodepth=1"], false),
 ];
 
-/// What one run gave.
+/// The figures of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Figures {
     iops: f64,
@@ -39,7 +40,7 @@ struct Figures {
 
 /// Runs the command.
 pub fn bench(options: &[&str]) -> ExitCode {
-    let number = |at: usize, usual: u32| options.get(at).map_or(Ok(usual), |text| text.parse::<u32>());
+    let number = |index: usize, default: u32| options.get(index).map_or(Ok(default), |text| text.parse::<u32>());
     let (Ok(rounds), Ok(seconds)) = (number(1, 10), number(2, 3)) else {
         eprintln!("cargo xtask bench real [FOLDER] [ROUNDS] [SECONDS]");
         return ExitCode::from(2);
@@ -48,7 +49,7 @@ pub fn bench(options: &[&str]) -> ExitCode {
         return ExitCode::FAILURE;
     }
     let folder = options.first().map_or_else(|| crate::target().join("bench-real"), PathBuf::from);
-    match rows(&folder, rounds.max(1), seconds.max(1)) {
+    match compare_rows(&folder, rounds.max(1), seconds.max(1)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("{why}");
@@ -57,7 +58,7 @@ pub fn bench(options: &[&str]) -> ExitCode {
     }
 }
 
-fn rows(folder: &Path, rounds: u32, seconds: u32) -> Result<(), String> {
+fn compare_rows(folder: &Path, rounds: u32, seconds: u32) -> Result<(), String> {
     std::fs::create_dir_all(folder).map_err(|why| format!("{}: {why}", folder.display()))?;
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     println!("{rounds} rounds of {seconds} s a side; load when it began: {}", load.trim());
@@ -68,39 +69,39 @@ fn rows(folder: &Path, rounds: u32, seconds: u32) -> Result<(), String> {
     for (name, options, on_file) in ROWS {
         let job = folder.join("job.fio");
         let lines: String = options.iter().map(|option| format!("{option}\n")).collect();
-        let text = format!("[j]\n{lines}bs=4k\nsize={SIZE}\ntime_based=1\nruntime={seconds}\n");
+        let text = format!("[j]\n{lines}bs=4k\nsize={FILE_SIZE}\ntime_based=1\nruntime={seconds}\n");
         std::fs::write(&job, text).map_err(|why| format!("{}: {why}", job.display()))?;
         let (mut fio, mut ours): (Vec<Figures>, Vec<Figures>) = Default::default();
-        // The file is made before anything is measured, and in memory where it is to be.
-        one_of_ours(folder, &job, on_file)?;
+        // The file is made before anything is measured, and read into the page cache if it is to be there.
+        measure_seekwise(folder, &job, on_file)?;
         if options.contains(&"invalidate=0") {
-            in_memory(&folder.join("seekwise.data"))?;
+            read_into_page_cache(&folder.join("seekwise.data"))?;
         }
         for round in 0..rounds {
             if round % 2 == 0 {
-                fio.push(one_of_fio(folder, options, on_file, seconds)?);
+                fio.push(measure_fio(folder, options, on_file, seconds)?);
             }
-            ours.push(one_of_ours(folder, &job, on_file)?);
+            ours.push(measure_seekwise(folder, &job, on_file)?);
             if round % 2 == 1 {
-                fio.push(one_of_fio(folder, options, on_file, seconds)?);
+                fio.push(measure_fio(folder, options, on_file, seconds)?);
             }
         }
-        print(name, "fio", &fio);
-        print("", "seekwise", &ours);
+        print_medians(name, "fio", &fio);
+        print_medians("", "seekwise", &ours);
     }
     Ok(())
 }
 
-/// Reads a file from end to end.
-fn in_memory(path: &Path) -> Result<(), String> {
+/// Reads a file from end to end, so that the page cache has it.
+fn read_into_page_cache(path: &Path) -> Result<(), String> {
     let read = std::fs::File::open(path).and_then(|mut file| std::io::copy(&mut file, &mut std::io::sink()));
     read.map(drop).map_err(|why| format!("{}: {why}", path.display()))
 }
 
-fn one_of_fio(folder: &Path, options: &[&str], on_file: bool, seconds: u32) -> Result<Figures, String> {
+fn measure_fio(folder: &Path, options: &[&str], on_file: bool, seconds: u32) -> Result<Figures, String> {
     let mut fio = Command::new("fio");
     fio.args(["--name=j", "--bs=4k", "--time_based=1", "--output-format=json", "--lat_percentiles=1"]);
-    fio.arg(format!("--size={SIZE}")).arg(format!("--runtime={seconds}"));
+    fio.arg(format!("--size={FILE_SIZE}")).arg(format!("--runtime={seconds}"));
     fio.args(options.iter().map(|option| format!("--{option}")));
     if options.contains(&"ioengine=io_uring") {
         fio.args(["--fixedbufs=1", "--registerfiles=1"]);
@@ -108,51 +109,52 @@ fn one_of_fio(folder: &Path, options: &[&str], on_file: bool, seconds: u32) -> R
     if on_file {
         fio.arg(format!("--filename={}", folder.join("seekwise.data").display()));
     }
-    let json = said(fio, "fio")?;
+    let json = output_of(fio, "fio")?;
     let direction = if options.contains(&"rw=randwrite") { "write" } else { "read" };
-    let of = section(&json, direction)?;
-    let lat = section(of, "lat_ns")?;
-    let (ios, runtime) = (number(of, "total_ios")?, number(of, "runtime")?);
-    let busy = number(&json, "usr_cpu")? + number(&json, "sys_cpu")?;
+    let figures = json_after_key(&json, direction)?;
+    let latency_ns = json_after_key(figures, "lat_ns")?;
+    let (ios, runtime_ms) = (first_number(figures, "total_ios")?, first_number(figures, "runtime")?);
+    let cpu_percent = first_number(&json, "usr_cpu")? + first_number(&json, "sys_cpu")?;
     Ok(Figures {
-        iops: number(of, "iops")?,
-        mean_us: number(lat, "mean")? / 1e3,
-        p50_us: number(lat, "50.000000")? / 1e3,
-        p99_us: number(lat, "99.000000")? / 1e3,
-        p999_us: number(lat, "99.900000")? / 1e3,
-        cpu_ns: busy / 100.0 * runtime * 1e6 / ios,
+        iops: first_number(figures, "iops")?,
+        mean_us: first_number(latency_ns, "mean")? / 1e3,
+        p50_us: first_number(latency_ns, "50.000000")? / 1e3,
+        p99_us: first_number(latency_ns, "99.000000")? / 1e3,
+        p999_us: first_number(latency_ns, "99.900000")? / 1e3,
+        cpu_ns: cpu_percent / 100.0 * runtime_ms * 1e6 / ios,
     })
 }
 
-fn one_of_ours(folder: &Path, job: &Path, on_file: bool) -> Result<Figures, String> {
+fn measure_seekwise(folder: &Path, job: &Path, on_file: bool) -> Result<Figures, String> {
     let mut run = Command::new("setsid");
     run.arg("--wait").arg(crate::target().join("release/seekwise")).arg("run").arg(job).arg("--json").arg("--on");
     match on_file {
         // fio has written over it.
         true => run.arg(format!("file:{}", folder.display())).args([
             "--set",
-            &format!("real.layout={SIZE}"),
+            &format!("real.layout={FILE_SIZE}"),
             "--destroy",
             "seekwise.data",
         ]),
         false => run.arg("null"),
     };
-    let json = said(run, "seekwise")?;
-    let all = section(&json, "all")?;
-    // As fio counts, from when a request's turn came; where nothing is known of that, from when it was due.
-    let response = if on_file { section(&json, "latency_ms")? } else { section(all, "response_ms")? };
-    let us = |key: &str| number(response, key).map(|ms| ms * 1e3);
+    let json = output_of(run, "seekwise")?;
+    let all = json_after_key(&json, "all")?;
+    // As fio counts, from the instant when a request's turn came; on `null`, where that is unknown, from the instant
+    // when it was due.
+    let response = if on_file { json_after_key(&json, "latency_ms")? } else { json_after_key(all, "response_ms")? };
+    let us = |key: &str| first_number(response, key).map(|ms| ms * 1e3);
     Ok(Figures {
-        iops: number(all, "iops")?,
+        iops: first_number(all, "iops")?,
         mean_us: us("mean")?,
         p50_us: us("p50")?,
         p99_us: us("p99")?,
         p999_us: us("p99_9")?,
-        cpu_ns: number(section(&json, "cost")?, "processor_ns")?,
+        cpu_ns: first_number(json_after_key(&json, "cost")?, "processor_ns")?,
     })
 }
 
-fn said(mut command: Command, name: &str) -> Result<String, String> {
+fn output_of(mut command: Command, name: &str) -> Result<String, String> {
     match command.output() {
         Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         Ok(output) => Err(format!("{name}: {}", String::from_utf8_lossy(&output.stderr).trim())),
@@ -160,8 +162,8 @@ fn said(mut command: Command, name: &str) -> Result<String, String> {
     }
 }
 
-/// What follows a key of JSON.
-pub fn section<'a>(json: &'a str, key: &str) -> Result<&'a str, String> {
+/// The JSON text after a key whose value is an object.
+pub fn json_after_key<'a>(json: &'a str, key: &str) -> Result<&'a str, String> {
     let quoted = format!("\"{key}\"");
     let found = json.match_indices(&quoted).find(|(at, _)| {
         let rest = json[at + quoted.len()..].trim_start();
@@ -170,32 +172,32 @@ pub fn section<'a>(json: &'a str, key: &str) -> Result<&'a str, String> {
     found.map(|(at, _)| &json[at + quoted.len()..]).ok_or_else(|| format!("there is no {key} in what was said"))
 }
 
-/// The first number behind a key of JSON.
-pub fn number(json: &str, key: &str) -> Result<f64, String> {
+/// The number after the first place of a key in a JSON text.
+pub fn first_number(json: &str, key: &str) -> Result<f64, String> {
     let quoted = format!("\"{key}\"");
     let found = json.split_once(&quoted).and_then(|(_, rest)| rest.trim_start().strip_prefix(':'));
     let digits = found.map(|rest| rest.trim_start().split([',', '}', '\n']).next().unwrap_or("").trim());
     digits.and_then(|digits| digits.parse().ok()).ok_or_else(|| format!("there is no number {key} in what was said"))
 }
 
-fn median(figures: &[Figures], of: fn(&Figures) -> f64) -> f64 {
-    let mut values: Vec<f64> = figures.iter().map(of).collect();
+fn median(figures: &[Figures], figure: fn(&Figures) -> f64) -> f64 {
+    let mut values: Vec<f64> = figures.iter().map(figure).collect();
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
 }
 
-fn print(name: &str, side: &str, figures: &[Figures]) {
+fn print_medians(name: &str, side: &str, figures: &[Figures]) {
     let tails = || figures.iter().map(|figures| figures.p999_us);
     let (least, greatest) = (tails().fold(f64::INFINITY, f64::min), tails().fold(0.0, f64::max));
     println!(
         "{name:34} {side:9} {:9.0} {:9.2} {:9.2} {:9.2} {:>19} {:9.0}",
-        median(figures, |it| it.iops),
-        median(figures, |it| it.mean_us),
-        median(figures, |it| it.p50_us),
-        median(figures, |it| it.p99_us),
-        format!("{:.1} ({least:.1}-{greatest:.1})", median(figures, |it| it.p999_us)),
-        median(figures, |it| it.cpu_ns),
+        median(figures, |figures| figures.iops),
+        median(figures, |figures| figures.mean_us),
+        median(figures, |figures| figures.p50_us),
+        median(figures, |figures| figures.p99_us),
+        format!("{:.1} ({least:.1}-{greatest:.1})", median(figures, |figures| figures.p999_us)),
+        median(figures, |figures| figures.cpu_ns),
     );
 }
 
@@ -207,15 +209,18 @@ mod tests {
     fn figures_are_found_behind_their_keys() {
         let json =
             "{\"job options\": {\"read\": \"x\"}, \"read\" : {\n \"iops\" : 5.5,\n \"lat_ns\" : {\n\"mean\" : 7}}}";
-        let read = section(json, "read").unwrap();
-        assert_eq!((number(read, "iops"), number(section(read, "lat_ns").unwrap(), "mean")), (Ok(5.5), Ok(7.0)));
-        assert!(section(json, "write").is_err() && number(read, "bw").is_err());
+        let read = json_after_key(json, "read").unwrap();
+        assert_eq!(
+            (first_number(read, "iops"), first_number(json_after_key(read, "lat_ns").unwrap(), "mean")),
+            (Ok(5.5), Ok(7.0))
+        );
+        assert!(json_after_key(json, "write").is_err() && first_number(read, "bw").is_err());
     }
 
     #[test]
     fn a_median_is_the_middle() {
         let of = |iops| Figures { iops, mean_us: 0.0, p50_us: 0.0, p99_us: 0.0, p999_us: 0.0, cpu_ns: 0.0 };
-        assert_eq!(median(&[of(3.0), of(9.0), of(1.0)], |it| it.iops), 3.0);
-        assert_eq!(median(&[of(3.0), of(9.0)], |it| it.iops), 6.0);
+        assert_eq!(median(&[of(3.0), of(9.0), of(1.0)], |figures| figures.iops), 3.0);
+        assert_eq!(median(&[of(3.0), of(9.0)], |figures| figures.iops), 6.0);
     }
 }

@@ -1,4 +1,5 @@
-//! The steps that cargo does, by itself or by `cargo-deny`, and which program came of it. Nothing is decided here but the arguments.
+//! The steps that cargo does, by itself or by `cargo-deny`, and the paths of the programs that it builds. The arguments
+//! are chosen here; cargo decides everything else.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,61 +8,65 @@ use std::process::Command;
 
 use crate::steps::{Ended, command, run_tests};
 
-/// One format.
+/// Checks that the source is formatted.
 pub fn fmt() -> Ended {
     command(&["cargo", "fmt", "--all", "--check"], &[])
 }
 
-/// Dependencies by `deny.toml`: licences, origins, what is there twice (a warning).
+/// Checks dependencies by `deny.toml`: licences, origins, and duplicates (a warning).
 pub fn deny() -> Ended {
-    let there = Command::new("cargo").args(["deny", "--version"]).output();
-    if !there.is_ok_and(|output| output.status.success()) {
+    let version = Command::new("cargo").args(["deny", "--version"]).output();
+    if !version.is_ok_and(|output| output.status.success()) {
         return Ended::Skipped("no cargo-deny; `.ci/run` brings it, or `cargo install --locked cargo-deny`".to_owned());
     }
     command(&["cargo", "deny", "--locked", "check", "--hide-inclusion-graph", "licenses", "bans", "sources"], &[])
 }
 
-/// What cargo is asked for: everything but the Python module, for which a Python and arrow would be needed (see `python`).
-pub const ALL: [&str; 3] = ["--workspace", "--exclude", "seekwise-python"];
+/// The packages that cargo is asked for: all but the Python module, for which a Python and arrow would be needed (see
+/// `python`).
+pub const ALL_PACKAGES: [&str; 3] = ["--workspace", "--exclude", "seekwise-python"];
 
-/// No lint.
+/// Checks that there is no lint in any package.
 pub fn clippy() -> Ended {
-    let words = [&["cargo", "clippy"], &ALL[..], &["--all-targets", "--locked", "--", "-D", "warnings"]].concat();
+    let words =
+        [&["cargo", "clippy"], &ALL_PACKAGES[..], &["--all-targets", "--locked", "--", "-D", "warnings"]].concat();
     command(&words, &[])
 }
 
 /// The target of WebAssembly.
 const WASM: &str = "wasm32-unknown-unknown";
 
-/// No lint in the library where there is no system.
+/// Checks that the library compiles for WebAssembly, without a lint.
 pub fn wasm() -> Ended {
-    let folder = Command::new("rustc").args(["--print", "target-libdir", "--target", WASM]).output();
-    if !folder.is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).exists()) {
+    let library_folder = Command::new("rustc").args(["--print", "target-libdir", "--target", WASM]).output();
+    if !library_folder.is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).exists()) {
         return Ended::Skipped(format!("no target for WebAssembly; `rustup target add {WASM}` brings it"));
     }
     let words = ["cargo", "clippy", "--package", "seekwise", "--no-default-features", "--target", WASM, "--locked"];
     command(&[&words[..], &["--", "-D", "warnings"]].concat(), &[])
 }
 
-/// Documentation without a warning.
+/// Checks that documentation is built without a warning.
 pub fn doc() -> Ended {
-    let words = [&["cargo", "doc"], &ALL[..], &["--no-deps", "--locked"]].concat();
+    let words = [&["cargo", "doc"], &ALL_PACKAGES[..], &["--no-deps", "--locked"]].concat();
     command(&words, &[("RUSTDOCFLAGS", "-D warnings")])
 }
 
-/// What builds the tests, and the program for them, in the dev profile (the model optimised, see `Cargo.toml`). Examples are built by
-/// nobody: `clippy` looks at them.
-fn build_tests() -> Vec<&'static str> {
-    [&["cargo", "test"], &ALL[..], &["--locked", "--lib", "--bins", "--tests"]].concat()
+/// The command that builds the tests, and the program for them, in the dev profile (the model is optimised, see
+/// `Cargo.toml`). Examples are not built; `clippy` checks them.
+fn test_command() -> Vec<&'static str> {
+    [&["cargo", "test"], &ALL_PACKAGES[..], &["--locked", "--lib", "--bins", "--tests"]].concat()
 }
 
-/// All tests but those in the documentation. Passed ones show what they print: why they skip.
+/// Runs all tests but those in the documentation. Output of passed tests is shown too: a test may print why it skips
+/// itself.
 pub fn test(skipped: &mut Vec<String>) -> Ended {
-    let words = [&build_tests()[..], &["--no-fail-fast", "--", "--show-output"]].concat();
+    let words = [&test_command()[..], &["--no-fail-fast", "--", "--show-output"]].concat();
     run_tests(&crate::root(), &words, &[], skipped)
 }
 
-/// The tests of one package. What it stands on may be built once more: cargo unites features over what is asked for.
+/// Runs the tests of one package. Its dependencies may be built once more: cargo unites the features of all packages
+/// that it is asked for.
 pub fn test_package(package: &str, skipped: &mut Vec<String>) -> Ended {
     let words =
         ["cargo", "test", "--package", package, "--locked", "--lib", "--bins", "--tests", "--", "--show-output"];
@@ -70,28 +75,28 @@ pub fn test_package(package: &str, skipped: &mut Vec<String>) -> Ended {
     run_tests(&crate::root(), &words, &[], skipped)
 }
 
-/// The examples in the documentation.
+/// Runs the examples in the documentation.
 pub fn doctest() -> Ended {
-    command(&[&["cargo", "test"], &ALL[..], &["--locked", "--no-fail-fast", "--doc"]].concat(), &[])
+    command(&[&["cargo", "test"], &ALL_PACKAGES[..], &["--locked", "--no-fail-fast", "--doc"]].concat(), &[])
 }
 
-/// Builds the program as the tests have it, if it is not there, and says where it is. A build of its own, such as the release build,
-/// would take minutes and behave the same.
-pub fn program() -> Result<PathBuf, String> {
-    match command(&[&build_tests()[..], &["--no-run", "--quiet"]].concat(), &[]) {
+/// Builds the program as the tests use it, unless it is there, and returns its path. The release build would take
+/// minutes more and behave the same.
+pub fn build_debug_program() -> Result<PathBuf, String> {
+    match command(&[&test_command()[..], &["--no-run", "--quiet"]].concat(), &[]) {
         Ended::Passed => Ok(crate::target().join("debug/seekwise")),
         Ended::Failed(why) | Ended::Skipped(why) => Err(why),
     }
 }
 
-/// The program as users build it.
+/// Builds the program as users do.
 pub fn release() -> Ended {
     command(&["cargo", "build", "--release", "--locked"], &[])
 }
 
-/// Builds the program as users do and names it by a hash of its file, which holds the built-in studies and drives as well: what one
-/// program left is not taken for another's.
-pub fn release_build() -> Result<String, String> {
+/// Builds the program as users do and returns a hash of its file. The file contains the built-in studies and drives as
+/// well, so that results of one build are not taken for another's.
+pub fn build_and_hash_release() -> Result<String, String> {
     if let Ended::Failed(why) | Ended::Skipped(why) = release() {
         return Err(why);
     }

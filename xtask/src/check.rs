@@ -1,9 +1,11 @@
-//! `cargo xtask check`: what a change touches, in under two minutes when it is warm. `ci` checks everything.
+//! `cargo xtask check`: checks what a change touches, in under two minutes if most is built already. `ci` checks
+//! everything.
 //!
-//! A change is what differs from the merge base with `origin/main` (without one: from the last commit), or from `--since`, and files
-//! that git does not know yet. It is formatted, tidy and without a lint in the whole workspace; then the tests of the touched crates
-//! run, each crate's own. Tests of crates above them do not: a fault is to be noticed where it is (`cargo xtask mutants`).
-//! What crates hold as text (drives, studies, programs) counts as theirs. Other folders have steps of their own.
+//! A change is all that differs from the merge base with `origin/main` (without one: from the last commit) or from
+//! `--since`, and all files that git does not know yet. The whole workspace must be formatted, tidy and without a lint;
+//! then the tests of each touched crate run. Tests of the crates above them do not run: a fault is to be noticed by
+//! tests of its own crate (`cargo xtask mutants`). Texts that a crate contains (drives, studies, programs) count as its
+//! files. Other folders have steps of their own.
 
 use std::collections::BTreeSet;
 use std::process::{Command, ExitCode};
@@ -11,8 +13,8 @@ use std::process::{Command, ExitCode};
 use crate::steps::{self, Ended, Step};
 use crate::{python, web};
 
-/// What lies in a folder touches these packages.
-const PACKAGES: [(&str, &[&str]); 18] = [
+/// Folders or files, and the packages that a change in them touches.
+const PACKAGES_BY_FOLDER: [(&str, &[&str]); 18] = [
     ("crates/disk/", &["seekwise-disk"]),
     ("crates/work/", &["seekwise-work"]),
     ("crates/drives/", &["seekwise-drives"]),
@@ -33,10 +35,10 @@ const PACKAGES: [(&str, &[&str]); 18] = [
     ("crates/lab/tests/outline.rs", &["seekwise", "seekwise-reproduce"]),
 ];
 
-/// What lies in these touches every package.
-const ROOT: [&str; 4] = ["Cargo.toml", "Cargo.lock", ".cargo/", "clippy.toml"];
+/// A change in these touches every package.
+const SHARED_FILES: [&str; 4] = ["Cargo.toml", "Cargo.lock", ".cargo/", "clippy.toml"];
 
-/// What stands below the Python module.
+/// The folders from which the Python module is built.
 const BELOW_PYTHON: [&str; 10] = [
     "crates/python/",
     "crates/cli/",
@@ -51,11 +53,14 @@ const BELOW_PYTHON: [&str; 10] = [
 ];
 
 /// Compiles the Python module.
-const MODULE: Step = Step::new("module", "the Python module compiles, without a lint", |_| python::check());
+const MODULE_STEP: Step = Step::new("module", "the Python module compiles, without a lint", |_| python::check());
 
-/// What lies in these is looked at by tests that take too long here: said as a skipped step.
-const LEFT: [(&[&str], Step); 2] = [
-    (&["crates/python/"], Step::new("python", "the Python module's tests", |_| left("`cargo xtask python`"))),
+/// Folders that are also covered by tests which take too long here; each is reported as a skipped step.
+const LONG_STEPS: [(&[&str], Step); 2] = [
+    (
+        &["crates/python/"],
+        Step::new("python", "the Python module's tests", |_| skip_as_too_long("`cargo xtask python`")),
+    ),
     (
         &[
             "README.md",
@@ -67,17 +72,17 @@ const LEFT: [(&[&str], Step); 2] = [
             "crates/formats/recipes/",
         ],
         Step::new("program", "tests of the program that read the manual, drives and studies", |_| {
-            left("`cargo test --package seekwise-cli`, and of the manual `cargo xtask readme`")
+            skip_as_too_long("`cargo test --package seekwise-cli`, and of the manual `cargo xtask readme`")
         }),
     ),
 ];
 
-fn left(command: &str) -> Ended {
+fn skip_as_too_long(command: &str) -> Ended {
     Ended::Skipped(format!("takes too long here: {command}"))
 }
 
-/// What lies in folders is held by these steps.
-const STEPS: [(&[&str], &[Step]); 1] = [(
+/// Folders, and the steps that check them.
+const STEPS_BY_FOLDER: [(&[&str], &[Step]); 1] = [(
     &["web/", "crates/lab/dist/"],
     &[
         Step::new("page", "the report page, rebuilt, is the committed one", |_| web::page()),
@@ -88,18 +93,18 @@ const STEPS: [(&[&str], &[Step]); 1] = [(
 /// Runs the command.
 pub fn check(options: &[&str]) -> ExitCode {
     let since = match options {
-        [] => base(),
+        [] => merge_base(),
         ["--since", revision] => Ok((*revision).to_owned()),
         _ => Err("usage: cargo xtask check [--since REVISION]".to_owned()),
     };
-    match since.and_then(|since| changed(&since).map(|paths| (since, paths))) {
+    match since.and_then(|since| changed_files(&since).map(|paths| (since, paths))) {
         Ok((since, paths)) if paths.is_empty() => {
             println!("nothing differs from {since}");
             ExitCode::SUCCESS
         }
         Ok((since, paths)) => {
             println!("{} files differ from {since}", paths.len());
-            steps::run(&due(&paths))
+            steps::run_steps(&steps_for(&paths))
         }
         Err(why) => {
             eprintln!("{why}");
@@ -108,42 +113,47 @@ pub fn check(options: &[&str]) -> ExitCode {
     }
 }
 
-/// The steps for these files.
-fn due(paths: &[String]) -> Vec<Step> {
-    let mut due: Vec<Step> = ["fmt", "tidy", "clippy"].into_iter().filter_map(steps::named).collect();
-    for package in packages(paths) {
-        due.push(Step::of_package(package));
+/// The steps that check these files.
+fn steps_for(paths: &[String]) -> Vec<Step> {
+    let mut steps: Vec<Step> = ["fmt", "tidy", "clippy"].into_iter().filter_map(steps::find_step).collect();
+    for package in touched_packages(paths) {
+        steps.push(Step::of_package(package));
     }
-    let touched = |folder: &str| paths.iter().any(|path| path.starts_with(folder));
-    due.extend(BELOW_PYTHON.iter().any(|folder| touched(folder)).then_some(MODULE));
-    due.extend(
-        STEPS.iter().filter(|(folders, _)| folders.iter().any(|folder| touched(folder))).flat_map(|(_, steps)| *steps),
+    let touches = |folder: &str| paths.iter().any(|path| path.starts_with(folder));
+    steps.extend(BELOW_PYTHON.iter().any(|folder| touches(folder)).then_some(MODULE_STEP));
+    steps.extend(
+        STEPS_BY_FOLDER
+            .iter()
+            .filter(|(folders, _)| folders.iter().any(|folder| touches(folder)))
+            .flat_map(|(_, steps)| *steps),
     );
-    due.extend(LEFT.iter().filter(|(folders, _)| folders.iter().any(|folder| touched(folder))).map(|(_, step)| *step));
-    due
+    steps.extend(
+        LONG_STEPS.iter().filter(|(folders, _)| folders.iter().any(|folder| touches(folder))).map(|(_, step)| *step),
+    );
+    steps
 }
 
 /// The packages that these files touch, in the order of the table.
-fn packages(paths: &[String]) -> Vec<&'static str> {
-    let mut seen = BTreeSet::new();
-    let begins = |folder: &str| paths.iter().any(|path| path.starts_with(folder));
-    let all = ROOT.iter().any(|root| begins(root));
-    let touched = PACKAGES.iter().filter(|(folder, _)| all || begins(folder));
-    touched.flat_map(|(_, packages)| *packages).copied().filter(|package| seen.insert(*package)).collect()
+fn touched_packages(paths: &[String]) -> Vec<&'static str> {
+    let mut listed = BTreeSet::new();
+    let touches = |folder: &str| paths.iter().any(|path| path.starts_with(folder));
+    let touches_all = SHARED_FILES.iter().any(|shared| touches(shared));
+    let touched = PACKAGES_BY_FOLDER.iter().filter(|(folder, _)| touches_all || touches(folder));
+    touched.flat_map(|(_, packages)| *packages).copied().filter(|package| listed.insert(*package)).collect()
 }
 
-/// Where the change began.
-fn base() -> Result<String, String> {
+/// The commit from which the change is counted.
+fn merge_base() -> Result<String, String> {
     let main = git(&["merge-base", "HEAD", "origin/main"]);
     main.or_else(|_| git(&["rev-parse", "HEAD"])).map(|text| text.trim().to_owned())
 }
 
 /// The files that differ, and those that git does not know.
-fn changed(since: &str) -> Result<Vec<String>, String> {
-    // A file that was moved is gone from where it was.
-    let known = git(&["diff", "--no-renames", "-z", "--name-only", since, "--"])?;
-    let new = git(&["ls-files", "-z", "--others", "--exclude-standard"])?;
-    let paths = known.split('\0').chain(new.split('\0'));
+fn changed_files(since: &str) -> Result<Vec<String>, String> {
+    // Without renames, as a file that was moved changes its former folder too.
+    let differing = git(&["diff", "--no-renames", "-z", "--name-only", since, "--"])?;
+    let unknown = git(&["ls-files", "-z", "--others", "--exclude-standard"])?;
+    let paths = differing.split('\0').chain(unknown.split('\0'));
     Ok(paths.filter(|path| !path.is_empty()).map(str::to_owned).collect())
 }
 
@@ -162,7 +172,7 @@ mod tests {
 
     fn names(paths: &[&str]) -> Vec<String> {
         let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
-        due(&paths).iter().map(|step| step.name.to_owned()).collect()
+        steps_for(&paths).iter().map(|step| step.name.to_owned()).collect()
     }
 
     #[test]
@@ -184,7 +194,7 @@ mod tests {
         let members = manifest.split("members = [").nth(1).unwrap().split(']').next().unwrap();
         for member in members.split('"').skip(1).step_by(2) {
             let folder = format!("{member}/");
-            let mut named = PACKAGES.iter().map(|it| it.0).chain(BELOW_PYTHON);
+            let mut named = PACKAGES_BY_FOLDER.iter().map(|row| row.0).chain(BELOW_PYTHON);
             assert!(named.any(|known| known == folder), "{member}");
         }
     }

@@ -1,5 +1,5 @@
-//! Power cuts by the hundred thousand: the model's swarm of cuts in release, with the arguments given. What it does and
-//! judges is `crates/disk/src/testing/cuts.rs`.
+//! `cargo xtask cuts`: power cuts by the hundred thousand, by the swarm of cuts of `crates/disk` in a release build.
+//! The swarm itself, and how it judges, is in `crates/disk/src/testing/cuts.rs`.
 
 use std::process::ExitCode;
 

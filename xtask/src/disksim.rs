@@ -1,11 +1,12 @@
-//! `cargo xtask bench beside --disksim PATH`: DiskSim's own program, which you build yourself, in turn with ours on the same closed
-//! loops: random reads of 4 KiB on the Quantum Atlas 10K, one outstanding in order of arrival, and 32 outstanding by shortest
-//! positioning time. It prints what a request costs both, and the ratio.
+//! `cargo xtask bench beside --disksim PATH`: runs DiskSim's own program, which you build yourself, and ours in turn on
+//! equal closed loops: random reads of 4 KiB on the Quantum Atlas 10K, one outstanding in order of arrival, and 32
+//! outstanding by shortest positioning time (SPTF). It prints the cost of a request in both, and the ratio.
 //!
-//! PATH is the binary. The drive's files are those that DiskSim brings (`valid` beside the folder of the binary, or `--valid
-//! FOLDER`): `atlas10k.parv` and what it reads. Only its workload and the disk's queue are replaced. A cost is the processor time
-//! between a short and a long run, so that starting falls out; the rounds go in turn, since a shared machine is not equally fast
-//! all the time. With valgrind, instructions are counted too, which load does not change.
+//! PATH is DiskSim's binary. The drive's files are those that DiskSim brings (`valid` beside the folder of the binary,
+//! or `--valid FOLDER`): `atlas10k.parv` and the files that it names. Only its workload and the disk's queue are
+//! replaced. A cost is the difference in processor time between a short and a long run, so that starting falls out. The
+//! two take turns, since a shared machine is not equally fast all the time. If valgrind is there, instructions are
+//! counted too, which load does not change.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,40 +15,46 @@ use std::process::{Command, ExitCode, Stdio};
 use crate::bench::DRIVE;
 use crate::steps::{Ended, command};
 
-/// A loop: what it is, requests outstanding, and the key of ours in `seekwise bench --only`.
+/// Loops: the description, requests outstanding, and our key in `seekwise bench --only`.
 const LOOPS: [(&str, u32, &str); 2] =
     [("random reads, FCFS, depth 1", 1, "fcfs_qd1_per_s"), ("random reads, SPTF, depth 32", 32, "sptf_qd32_per_s")];
 
-/// Requests of the short runs, and of the long ones: a second or two each.
-const SHORT: u64 = 1_000;
-const LONG: [u64; 2] = [3_001_000, 101_000];
+/// Requests of a short run.
+const SHORT_REQUESTS: u64 = 1_000;
 
-/// A request of DiskSim's second half of the long run may cost so much of one of its first half before it is told: an edition
-/// that keeps an account of all requests and searches it costs more the longer it runs, and its ratio says nothing of the model.
-const GROWS: f64 = 1.25;
+/// Requests of a long run of ours, which takes a second or two.
+const OUR_LONG_REQUESTS: u64 = 3_001_000;
 
-/// The same where instructions are counted, some fifty times slower.
-const COUNTED: u64 = 11_000;
+/// Requests of a long run of DiskSim's, which takes a second or two.
+const DISKSIM_LONG_REQUESTS: u64 = 101_000;
 
-/// Rounds, unless `--rounds` says otherwise.
-const ROUNDS: usize = 5;
+/// If requests in the second half of DiskSim's long run cost more than this many times those of the first half, that is
+/// printed. Such a build keeps an account of all requests and searches it: its requests cost more the longer it runs,
+/// and the ratio says nothing about the model.
+const MAX_GROWTH: f64 = 1.25;
 
-/// DiskSim's number of SPTF in `disksim_ioqueue.h` (`SPTF_OPT`), and of order of arrival.
-const SPTF: u32 = 8;
-const FCFS: u32 = 1;
+/// Requests of a long run in which instructions are counted, some fifty times slower.
+const COUNTED_REQUESTS: u64 = 11_000;
 
-/// Where DiskSim is.
+/// Rounds, unless `--rounds` sets another number.
+const DEFAULT_ROUNDS: usize = 5;
+
+/// DiskSim's numbers of scheduling policies (`disksim_ioqueue.h`): `SPTF_OPT`, and order of arrival.
+const SPTF_POLICY: u32 = 8;
+const FCFS_POLICY: u32 = 1;
+
+/// DiskSim's program and its files.
 struct DiskSim {
     program: PathBuf,
     /// The folder of its drives' files.
     valid: PathBuf,
-    /// The folder of ours that it runs in.
+    /// The folder below `target` that it runs in.
     folder: PathBuf,
 }
 
 /// Runs the command.
 pub fn compare(options: &[&str]) -> ExitCode {
-    match asked(options).and_then(|(disksim, rounds)| run(&disksim, rounds)) {
+    match parse_options(options).and_then(|(disksim, rounds)| compare_loops(&disksim, rounds)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("{why}");
@@ -56,9 +63,9 @@ pub fn compare(options: &[&str]) -> ExitCode {
     }
 }
 
-fn asked(options: &[&str]) -> Result<(DiskSim, usize), String> {
+fn parse_options(options: &[&str]) -> Result<(DiskSim, usize), String> {
     const USAGE: &str = "cargo xtask bench beside --disksim PATH [--valid FOLDER] [--rounds N]";
-    let (mut program, mut valid, mut rounds) = (None, None, ROUNDS);
+    let (mut program, mut valid, mut rounds) = (None, None, DEFAULT_ROUNDS);
     for pair in options.chunks(2) {
         match *pair {
             ["--disksim", path] => program = Some(PathBuf::from(path)),
@@ -76,55 +83,60 @@ fn asked(options: &[&str]) -> Result<(DiskSim, usize), String> {
     Ok((DiskSim { program, valid, folder: crate::target().join("disksim") }, rounds))
 }
 
-fn run(disksim: &DiskSim, rounds: usize) -> Result<(), String> {
+fn compare_loops(disksim: &DiskSim, rounds: usize) -> Result<(), String> {
     disksim.prepare()?;
     if !matches!(command(&["cargo", "build", "--release", "--locked"], &[]), Ended::Passed) {
         return Err("the program was not built".to_owned());
     }
-    let counts = Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_ok_and(|it| it.success());
+    let has_valgrind =
+        Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success());
     println!("{:32} {:>6} {:>12} {:>12} {:>8}", "a request", "round", "seekwise", "DiskSim", "ratio");
-    for (what, depth, key) in LOOPS {
+    for (description, depth, key) in LOOPS {
         let mut ratios = Vec::new();
         for round in 1..=rounds {
-            let time_ours = |requests: u64| ours(key, requests).and_then(seconds);
-            let time_theirs = |requests: u64| disksim.command(depth, requests).and_then(seconds);
-            let own = time_ours(LONG[0])? - time_ours(SHORT)?;
-            let times = [time_theirs(SHORT)?, time_theirs(SHORT.midpoint(LONG[1]))?, time_theirs(LONG[1])?];
-            disksim.ran(LONG[1], depth)?;
-            if let Some(factor) = growth(times) {
+            let time_ours = |requests: u64| our_command(key, requests).and_then(processor_seconds);
+            let time_theirs = |requests: u64| disksim.command(depth, requests).and_then(processor_seconds);
+            let our_seconds = time_ours(OUR_LONG_REQUESTS)? - time_ours(SHORT_REQUESTS)?;
+            let disksim_times = [
+                time_theirs(SHORT_REQUESTS)?,
+                time_theirs(SHORT_REQUESTS.midpoint(DISKSIM_LONG_REQUESTS))?,
+                time_theirs(DISKSIM_LONG_REQUESTS)?,
+            ];
+            disksim.check_request_count(DISKSIM_LONG_REQUESTS, depth)?;
+            if let Some(factor) = growth_in_second_half(disksim_times) {
                 println!(
-                    "{what:32} {round:>6} DiskSim's requests cost {factor:.1} times as much in the second half of its run"
+                    "{description:32} {round:>6} DiskSim's requests cost {factor:.1} times as much in the second half of its run"
                 );
             }
-            let theirs = times[2] - times[0];
-            let own = 1e9 * own / (LONG[0] - SHORT) as f64;
-            let theirs = 1e9 * theirs / (LONG[1] - SHORT) as f64;
-            println!("{what:32} {round:>6} {own:9.0} ns {theirs:9.0} ns {:8.1}", theirs / own);
-            ratios.push(theirs / own);
+            let disksim_seconds = disksim_times[2] - disksim_times[0];
+            let our_ns = 1e9 * our_seconds / (OUR_LONG_REQUESTS - SHORT_REQUESTS) as f64;
+            let disksim_ns = 1e9 * disksim_seconds / (DISKSIM_LONG_REQUESTS - SHORT_REQUESTS) as f64;
+            println!("{description:32} {round:>6} {our_ns:9.0} ns {disksim_ns:9.0} ns {:8.1}", disksim_ns / our_ns);
+            ratios.push(disksim_ns / our_ns);
         }
-        println!("{what:32} {:>6} {:>12} {:>12} {:8.1}", "median", "", "", median(&mut ratios));
-        if counts {
-            let of = |command: &dyn Fn(u64) -> Result<Command, String>| -> Result<f64, String> {
-                let [few, more] = [instructions(command(SHORT)?)?, instructions(command(COUNTED)?)?];
-                Ok((more as f64 - few as f64) / (COUNTED - SHORT) as f64)
+        println!("{description:32} {:>6} {:>12} {:>12} {:8.1}", "median", "", "", median(&mut ratios));
+        if has_valgrind {
+            let instructions_per_request = |command: &dyn Fn(u64) -> Result<Command, String>| -> Result<f64, String> {
+                let [few, more] = [instructions(command(SHORT_REQUESTS)?)?, instructions(command(COUNTED_REQUESTS)?)?];
+                Ok((more as f64 - few as f64) / (COUNTED_REQUESTS - SHORT_REQUESTS) as f64)
             };
-            let own = of(&|requests| ours(key, requests))?;
-            let theirs = of(&|requests| disksim.command(depth, requests))?;
-            println!("{what:32} {:>6} {own:12.0} {theirs:12.0} {:8.1}", "instr.", theirs / own);
+            let ours = instructions_per_request(&|requests| our_command(key, requests))?;
+            let theirs = instructions_per_request(&|requests| disksim.command(depth, requests))?;
+            println!("{description:32} {:>6} {ours:12.0} {theirs:12.0} {:8.1}", "instr.", theirs / ours);
         }
     }
     Ok(())
 }
 
-/// How much more the second half of a run took than the first, if that is more than chance explains; times of runs that reach the
-/// beginning, the middle and the end.
-fn growth([begin, middle, end]: [f64; 3]) -> Option<f64> {
+/// How many times as long as its first half the second half of a run took, if that is more than chance explains. The
+/// times are those of runs that reach the beginning, the middle and the end.
+fn growth_in_second_half([begin, middle, end]: [f64; 3]) -> Option<f64> {
     let growth = (end - middle) / (middle - begin);
-    (growth > GROWS).then_some(growth)
+    (growth > MAX_GROWTH).then_some(growth)
 }
 
-/// The program on a loop.
-fn ours(key: &str, requests: u64) -> Result<Command, String> {
+/// The command that runs our program on a loop.
+fn our_command(key: &str, requests: u64) -> Result<Command, String> {
     let mut command = Command::new(crate::target().join("release/seekwise"));
     command.args(["bench", "--json", "--drive", DRIVE, "--only", key, "--requests", &requests.to_string()]);
     command.current_dir(crate::root());
@@ -132,7 +144,7 @@ fn ours(key: &str, requests: u64) -> Result<Command, String> {
 }
 
 impl DiskSim {
-    /// Copies the drive's files to where it runs.
+    /// Copies the drive's files into the folder that DiskSim runs in.
     fn prepare(&self) -> Result<(), String> {
         let fault = |path: &Path, why: std::io::Error| format!("{}: {why}", path.display());
         fs::create_dir_all(&self.folder).map_err(|why| fault(&self.folder, why))?;
@@ -143,7 +155,7 @@ impl DiskSim {
         Ok(())
     }
 
-    /// The program on a loop of so many requests outstanding.
+    /// The command that runs DiskSim on a loop with so many requests outstanding.
     fn command(&self, depth: u32, requests: u64) -> Result<Command, String> {
         let read = |name: &str| {
             let path = self.valid.join(name);
@@ -153,7 +165,7 @@ impl DiskSim {
         let file = self.folder.join(format!("depth-{depth}-{requests}.parv"));
         fs::write(&file, text).map_err(|why| format!("{}: {why}", file.display()))?;
         let mut command = Command::new(&self.program);
-        // Its arguments: parameters, output, format of the trace, trace (none), whether it draws requests itself.
+        // DiskSim's arguments: parameters, output, format of the trace, trace (none), whether it draws requests itself.
         command.arg(&file).arg(self.output(depth, requests)).args(["ascii", "0", "1"]).current_dir(&self.folder);
         Ok(command)
     }
@@ -162,13 +174,13 @@ impl DiskSim {
         self.folder.join(format!("depth-{depth}-{requests}.out"))
     }
 
-    /// Checks that it did the work.
-    fn ran(&self, requests: u64, depth: u32) -> Result<(), String> {
+    /// Checks that DiskSim handled all requests.
+    fn check_request_count(&self, requests: u64, depth: u32) -> Result<(), String> {
         let path = self.output(depth, requests);
         let text = fs::read_to_string(&path).map_err(|why| format!("{}: {why}", path.display()))?;
-        let done =
-            handled(&text).ok_or_else(|| format!("{}: it does not say how many requests it did", path.display()))?;
-        // Those that are outstanding at its end are not counted.
+        let done = handled_requests(&text)
+            .ok_or_else(|| format!("{}: it does not say how many requests it did", path.display()))?;
+        // Requests that are outstanding at the end are not counted.
         match done + u64::from(depth) >= requests {
             true => Ok(()),
             false => Err(format!("DiskSim did {done} of {requests} requests")),
@@ -176,13 +188,14 @@ impl DiskSim {
     }
 }
 
-/// What DiskSim is to run: its own description of the drive, with our workload, and the disk's own queue.
+/// DiskSim's parameters: its own description of the drive with our workload, and with the disk's own queue.
 fn parameters(parv: &str, disk: &str, depth: u32, requests: u64) -> Result<String, String> {
-    let missing = |what: &str| format!("atlas10k.parv has no `{what}`");
-    let (system, synthetic) = parv.split_once("disksim_synthio").ok_or_else(|| missing("disksim_synthio"))?;
-    let capacity = synthetic.split_once("Storage capacity per device").ok_or_else(|| missing("Storage capacity"))?.1;
+    let missing_error = |text: &str| format!("atlas10k.parv has no `{text}`");
+    let (system, synthetic) = parv.split_once("disksim_synthio").ok_or_else(|| missing_error("disksim_synthio"))?;
+    let capacity =
+        synthetic.split_once("Storage capacity per device").ok_or_else(|| missing_error("Storage capacity"))?.1;
     let capacity: String = capacity.trim_start_matches([' ', '=']).chars().take_while(char::is_ascii_digit).collect();
-    let policy = if depth == 1 { FCFS } else { SPTF };
+    let policy = if depth == 1 { FCFS_POLICY } else { SPTF_POLICY };
     for key in ["Max queue length = 1,", "Scheduling policy = 1,"] {
         if !disk.contains(key) {
             return Err(format!("atlas10k.diskspecs has no `{key}`"));
@@ -192,21 +205,21 @@ fn parameters(parv: &str, disk: &str, depth: u32, requests: u64) -> Result<Strin
     let disk = disk.replace("Scheduling policy = 1,", &format!("Scheduling policy = {policy},"));
     let source = "source atlas10k.diskspecs";
     if !system.contains(source) {
-        return Err(missing(source));
+        return Err(missing_error(source));
     }
     // A log of every request would be timed too.
-    let logged = |line: &&str| !line.contains("Output file for trace of I/O requests simulated");
-    let system: Vec<&str> = system.lines().filter(logged).collect();
+    let is_no_log = |line: &&str| !line.contains("Output file for trace of I/O requests simulated");
+    let system: Vec<&str> = system.lines().filter(is_no_log).collect();
     let system = system.join("\n").replace("Stat definition file = statdefs,", "Stat definition file = statdefs");
     let system = system.replace(source, &disk);
-    let none = "[ uniform, 0.0, 0.0 ]";
+    let zero_times = "[ uniform, 0.0, 0.0 ]";
     // A generator waits for its request, so that as many are outstanding as there are generators.
     let generator = format!(
         "disksim_synthgen {{ Storage capacity per device = {capacity}, devices = [ disk0 ], Blocking factor = 8,\n\
          Probability of sequential access = 0.0, Probability of local access = 0.0, Probability of read access = 1.0,\n\
          Probability of time-critical request = 1.0, Probability of time-limited request = 0.0,\n\
-         Time-limited think times = {none}, General inter-arrival times = {none},\n\
-         Sequential inter-arrival times = {none}, Local inter-arrival times = {none}, Local distances = {none},\n\
+         Time-limited think times = {zero_times}, General inter-arrival times = {zero_times},\n\
+         Sequential inter-arrival times = {zero_times}, Local inter-arrival times = {zero_times}, Local distances = {zero_times},\n\
          Sizes = [ uniform, 8.0, 8.0 ] }}"
     );
     let generators = vec![generator; depth as usize].join(",\n");
@@ -218,31 +231,32 @@ fn parameters(parv: &str, disk: &str, depth: u32, requests: u64) -> Result<Strin
     ))
 }
 
-/// How many requests an output says were handled.
-fn handled(output: &str) -> Option<u64> {
+/// The number of handled requests in DiskSim's output.
+fn handled_requests(output: &str) -> Option<u64> {
     let line = output.lines().find_map(|line| line.strip_prefix("IOdriver Total Requests handled:"))?;
     line.trim().parse().ok()
 }
 
-/// Processor seconds of a program.
-pub fn seconds(mut command: Command) -> Result<f64, String> {
-    let before = of_children();
+/// Runs a command; returns its processor seconds.
+pub fn processor_seconds(mut command: Command) -> Result<f64, String> {
+    let before = children_processor_seconds();
     let clock = std::time::Instant::now();
-    ended(&mut command, false)?;
-    let wall = clock.elapsed().as_secs_f64();
-    // Where the system does not tell, the clock does.
-    Ok(before.zip(of_children()).map_or(wall, |(before, after)| after - before))
+    run_to_end(&mut command)?;
+    let wall_seconds = clock.elapsed().as_secs_f64();
+    // Without the system's figures, the clock has to do.
+    Ok(before.zip(children_processor_seconds()).map_or(wall_seconds, |(before, after)| after - before))
 }
 
-/// Processor seconds of all programs that were waited for, by Linux: fields 16 and 17, in hundredths.
-fn of_children() -> Option<f64> {
+/// Processor seconds of all children that were waited for, as Linux counts them: fields 16 and 17 of `stat`, in
+/// hundredths.
+fn children_processor_seconds() -> Option<f64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let of = |place: usize| fields.get(place - 3)?.parse::<f64>().ok();
-    Some((of(16)? + of(17)?) / 100.0)
+    let field = |number: usize| fields.get(number - 3)?.parse::<f64>().ok();
+    Some((field(16)? + field(17)?) / 100.0)
 }
 
-/// Instructions of a program.
+/// Counts the instructions that a command takes.
 fn instructions(command: Command) -> Result<u64, String> {
     let mut under = Command::new("valgrind");
     under
@@ -250,19 +264,19 @@ fn instructions(command: Command) -> Result<u64, String> {
         .arg(command.get_program())
         .args(command.get_args());
     under.current_dir(command.get_current_dir().unwrap_or(Path::new(".")));
-    let said = ended(&mut under, true)?;
-    let count = said.split_once("Collected :").and_then(|(_, rest)| rest.split_whitespace().next()?.parse().ok());
+    let messages = run_to_end(&mut under)?;
+    let count = messages.split_once("Collected :").and_then(|(_, rest)| rest.split_whitespace().next()?.parse().ok());
     count.ok_or_else(|| "valgrind counted nothing".to_owned())
 }
 
-/// Runs it; what it said to standard error.
-fn ended(command: &mut Command, quiet: bool) -> Result<String, String> {
+/// Runs a command; returns its standard error.
+fn run_to_end(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output().map_err(|why| format!("{name}: {why}"))?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     match output.status.success() {
-        true => Ok(if quiet { said } else { String::new() }),
-        false => Err(format!("{name}: {}\n{}{said}", output.status, String::from_utf8_lossy(&output.stdout))),
+        true => Ok(errors),
+        false => Err(format!("{name}: {}\n{}{errors}", output.status, String::from_utf8_lossy(&output.stdout))),
     }
 }
 
@@ -302,8 +316,8 @@ mod tests {
     #[test]
     fn what_disksim_did_is_read() {
         let output = "Overall I/O System Total Requests handled:\t999\nIOdriver Total Requests handled:\t969\n";
-        assert_eq!(handled(output), Some(969));
-        assert_eq!(handled("SIMULATION STATISTICS\n"), None);
+        assert_eq!(handled_requests(output), Some(969));
+        assert_eq!(handled_requests("SIMULATION STATISTICS\n"), None);
     }
 
     #[cfg(unix)]
@@ -330,16 +344,16 @@ mod tests {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let disksim = DiskSim { program, valid, folder: folder.join("runs") };
         disksim.prepare().unwrap();
-        assert!(seconds(disksim.command(1, 500).unwrap()).unwrap() >= 0.0);
-        assert_eq!(disksim.ran(500, 1), Err("DiskSim did 250 of 500 requests".to_owned()));
-        assert!(seconds(Command::new("false")).is_err());
+        assert!(processor_seconds(disksim.command(1, 500).unwrap()).unwrap() >= 0.0);
+        assert_eq!(disksim.check_request_count(500, 1), Err("DiskSim did 250 of 500 requests".to_owned()));
+        assert!(processor_seconds(Command::new("false")).is_err());
         fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
     fn what_costs_more_and_more_is_told() {
-        assert_eq!(growth([0.125, 1.125, 4.125]), Some(3.0));
-        assert_eq!(growth([0.125, 1.125, 2.25]), None);
+        assert_eq!(growth_in_second_half([0.125, 1.125, 4.125]), Some(3.0));
+        assert_eq!(growth_in_second_half([0.125, 1.125, 2.25]), None);
     }
 
     #[test]

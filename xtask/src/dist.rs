@@ -1,11 +1,11 @@
-//! `cargo xtask dist [TARGET …]`: archives of the program for machines without a Rust toolchain, in `target/dist`; by default static
-//! ones for Linux on x86-64 and arm64. Each holds the program, its licences and those of its dependencies, README, documentation,
-//! studies, completions and man pages.
+//! `cargo xtask dist [TARGET …]`: makes archives of the program for machines without a Rust toolchain, in
+//! `target/dist`; by default static ones for Linux on x86-64 and arm64. Each contains the program, its licences and
+//! those of its dependencies, README, documentation, studies, completions and man pages.
 //!
-//! Equal sources built twice by one toolchain on one machine give equal bytes: the program has no paths, and archives have one time
-//! and one owner. Needs rustup, GNU tar, gzip and sha256sum. The toolchain's own rust-lld links the Linux targets; another target
-//! needs its linker, and is only type-checked without it. The program for this machine is optimized with a profile ([`training`]); the
-//! others are not.
+//! Equal sources, built twice by one toolchain on one machine, give equal bytes: the program contains no paths, and all
+//! files of an archive have one time and one owner. Needs rustup, GNU tar, gzip and sha256sum. The toolchain's own
+//! rust-lld links the Linux targets. Another target needs its linker, and is only type-checked without it. The program
+//! for this machine is optimized with a profile ([`training`]); the others are not.
 
 mod training;
 
@@ -25,11 +25,11 @@ struct Target {
     /// The package that has this linker.
     package: &'static str,
     /// Whether a run without names includes it.
-    usual: bool,
+    is_default: bool,
 }
 
 const LINUX: Target =
-    Target { triple: "x86_64-unknown-linux-musl", linker: "rust-lld", package: "the Rust toolchain", usual: true };
+    Target { triple: "x86_64-unknown-linux-musl", linker: "rust-lld", package: "the Rust toolchain", is_default: true };
 
 const TARGETS: [Target; 5] = [
     LINUX,
@@ -38,15 +38,16 @@ const TARGETS: [Target; 5] = [
         triple: "x86_64-pc-windows-gnu",
         linker: "x86_64-w64-mingw32-gcc",
         package: "Debian's gcc-mingw-w64-x86-64",
-        usual: false,
+        is_default: false,
     },
     // A Mac's own compiler; on another system it would need Apple's SDK.
-    Target { triple: "aarch64-apple-darwin", linker: "cc", package: "Xcode on a Mac", usual: false },
-    Target { triple: "x86_64-apple-darwin", linker: "cc", package: "Xcode on a Mac", usual: false },
+    Target { triple: "aarch64-apple-darwin", linker: "cc", package: "Xcode on a Mac", is_default: false },
+    Target { triple: "x86_64-apple-darwin", linker: "cc", package: "Xcode on a Mac", is_default: false },
 ];
 
 /// The files of the repository in each archive.
-const PAPERS: [&str; 6] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "docs", "crates/lab/studies"];
+const ARCHIVED_FILES: [&str; 6] =
+    ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "docs", "crates/lab/studies"];
 
 /// Shells, and the names under which they look for completions.
 const COMPLETIONS: [(&str, &str); 3] = [("bash", "seekwise.bash"), ("zsh", "_seekwise"), ("fish", "seekwise.fish")];
@@ -58,11 +59,11 @@ pub fn dist(names: &[&str]) -> ExitCode {
         eprintln!("{name}: no such target; expected {}", known.join(", "));
         return ExitCode::from(2);
     }
-    let wanted = |target: &&Target| if names.is_empty() { target.usual } else { names.contains(&target.triple) };
+    let wanted = |target: &&Target| if names.is_empty() { target.is_default } else { names.contains(&target.triple) };
     let own = TARGETS.iter().filter(wanted).find(|target| runs_here(target));
-    let built = own
-        .map_or(Ok(None), train)
-        .and_then(|trained| TARGETS.iter().filter(wanted).try_for_each(|target| one(target, trained.as_ref())));
+    let built = own.map_or(Ok(None), train).and_then(|trained| {
+        TARGETS.iter().filter(wanted).try_for_each(|target| make_archive(target, trained.as_ref()))
+    });
     match built {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
@@ -73,46 +74,46 @@ pub fn dist(names: &[&str]) -> ExitCode {
 }
 
 /// Builds and packs a target, or type-checks it if it cannot be linked here.
-fn one(target: &Target, trained: Option<&Training>) -> Result<(), String> {
+fn make_archive(target: &Target, trained: Option<&Training>) -> Result<(), String> {
     let triple = target.triple;
     run(&["rustup", "target", "add", triple])?;
-    if !links(target) {
+    if !can_link(target) {
         run(&["cargo", "check", "-p", "seekwise-cli", "--locked", "--target", triple])?;
         println!("{triple}: only type-checked; linking it needs {} ({})", target.linker, target.package);
         return Ok(());
     }
     let program = build(target, trained)?;
-    if triple.contains("musl") && !is_static(&fs::read(&program).map_err(said)?) {
+    if triple.contains("musl") && !is_static(&fs::read(&program).map_err(error_text)?) {
         return Err(format!("{}: not static; it has a dynamic linker", program.display()));
     }
     if let Some(trained) = trained.filter(|trained| trained.triple == triple) {
         trained.check(&program)?;
     }
-    pack(triple, &program, trained)
+    pack_archive(triple, &program, trained)
 }
 
 /// Builds the program for a target.
 fn build(target: &Target, trained: Option<&Training>) -> Result<PathBuf, String> {
     let trained = trained.filter(|trained| trained.triple == target.triple);
     let profile = trained.map(|trained| format!("-Cprofile-use={}", trained.profile.display()));
-    cargo_build(target, profile.as_slice(), None)?;
-    Ok(binary(target, &crate::target()))
+    build_with_flags(target, profile.as_slice(), None)?;
+    Ok(program_path(target, &crate::target()))
 }
 
-/// Builds the program for a target with more flags, in its own folder or in the common one.
-fn cargo_build(target: &Target, more: &[String], folder: Option<&Path>) -> Result<(), String> {
+/// Builds the program for a target with more compiler flags, into its own target folder or the common one.
+fn build_with_flags(target: &Target, more_flags: &[String], folder: Option<&Path>) -> Result<(), String> {
     let triple = target.triple;
     let linker = format!("CARGO_TARGET_{}_LINKER", triple.to_uppercase().replace('-', "_"));
-    let folder = folder.map_or_else(crate::target, Path::to_owned).display().to_string();
+    let target_folder = folder.map_or_else(crate::target, Path::to_owned).display().to_string();
     let words = ["cargo", "build", "-p", "seekwise-cli", "--profile", "dist", "--locked", "--target", triple];
-    let flags = [flags(), more.to_vec()].concat().join("\u{1f}");
+    let flags = [path_free_flags(), more_flags.to_vec()].concat().join("\u{1f}");
     let environment =
-        [(linker.as_str(), target.linker), ("CARGO_ENCODED_RUSTFLAGS", &flags), ("CARGO_TARGET_DIR", &folder)];
+        [(linker.as_str(), target.linker), ("CARGO_ENCODED_RUSTFLAGS", &flags), ("CARGO_TARGET_DIR", &target_folder)];
     passed(command(&words, &environment))
 }
 
 /// The path of a target's program below the folder of cargo.
-fn binary(target: &Target, folder: &Path) -> PathBuf {
+fn program_path(target: &Target, folder: &Path) -> PathBuf {
     let name = if target.triple.contains("windows") { "seekwise.exe" } else { "seekwise" };
     folder.join(target.triple).join("dist").join(name)
 }
@@ -120,11 +121,11 @@ fn binary(target: &Target, folder: &Path) -> PathBuf {
 /// Whether programs for a target run on this machine.
 fn runs_here(target: &Target) -> bool {
     let system = if cfg!(target_os = "macos") { "apple" } else { std::env::consts::OS };
-    target.triple.starts_with(std::env::consts::ARCH) && target.triple.contains(system) && links(target)
+    target.triple.starts_with(std::env::consts::ARCH) && target.triple.contains(system) && can_link(target)
 }
 
 /// Whether programs for a target can be linked here.
-fn links(target: &Target) -> bool {
+fn can_link(target: &Target) -> bool {
     match target.triple {
         apple if apple.contains("apple") => cfg!(target_os = "macos"),
         _ => target.linker == "rust-lld" || Command::new(target.linker).arg("--version").output().is_ok(),
@@ -132,7 +133,7 @@ fn links(target: &Target) -> bool {
 }
 
 /// Flags that leave this machine's paths out of the program.
-fn flags() -> Vec<String> {
+fn path_free_flags() -> Vec<String> {
     let registry = cargo_home().join("registry/src");
     let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
     vec![remap(&crate::root(), "seekwise"), remap(&registry, "registry")]
@@ -143,8 +144,8 @@ fn cargo_home() -> PathBuf {
     std::env::var_os("CARGO_HOME").map_or_else(home, PathBuf::from)
 }
 
-/// Whether an ELF program of 64 bits, lowest byte first, starts without a dynamic linker: it has no PT_INTERP (3) among
-/// its program headers (their place, size and number: bytes 32, 54 and 56 of the file's header).
+/// Whether an ELF program of 64 bits, little-endian, starts without a dynamic linker: it has no PT_INTERP (3) among its
+/// program headers. Their place, size and number are in bytes 32, 54 and 56 of the file's header.
 fn is_static(program: &[u8]) -> bool {
     let number = |at: usize, size: usize| {
         program.get(at..at + size).map(|bytes| bytes.iter().rev().fold(0, |sum, &byte| sum << 8 | usize::from(byte)))
@@ -154,19 +155,19 @@ fn is_static(program: &[u8]) -> bool {
 }
 
 /// Makes the archive of a program.
-fn pack(triple: &str, program: &Path, trained: Option<&Training>) -> Result<(), String> {
+fn pack_archive(triple: &str, program: &Path, trained: Option<&Training>) -> Result<(), String> {
     let name = format!("seekwise-{}-{triple}", version()?);
-    let staging = crate::scratch("dist").map_err(said)?;
+    let staging = crate::empty_folder("dist").map_err(error_text)?;
     let folder = staging.join(&name);
-    fs::create_dir_all(&folder).map_err(said)?;
-    let copies = PAPERS.iter().map(|paper| crate::root().join(paper)).chain([program.to_owned()]);
+    fs::create_dir_all(&folder).map_err(error_text)?;
+    let copies = ARCHIVED_FILES.iter().map(|paper| crate::root().join(paper)).chain([program.to_owned()]);
     let mut words = vec!["cp".to_owned(), "-r".to_owned()];
     words.extend(copies.chain([folder.clone()]).map(|path| path.display().to_string()));
     run(&words.iter().map(String::as_str).collect::<Vec<_>>())?;
-    fs::write(folder.join("LICENSES-OF-DEPENDENCIES"), licences(triple)?).map_err(said)?;
-    described_by(&program_that_runs(trained)?, &folder)?;
+    fs::write(folder.join("LICENSES-OF-DEPENDENCIES"), dependency_licences(triple)?).map_err(error_text)?;
+    write_completions_and_man(&build_runnable_program(trained)?, &folder)?;
     let archives = crate::target().join("dist");
-    fs::create_dir_all(&archives).map_err(said)?;
+    fs::create_dir_all(&archives).map_err(error_text)?;
     let archive = archives.join(format!("{name}.tar.gz"));
     let packed = format!(
         "tar --sort=name --mtime=@{} --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w -C '{}' -cf - {name} \
@@ -179,40 +180,39 @@ fn pack(triple: &str, program: &Path, trained: Option<&Training>) -> Result<(), 
     run(&["sh", "-c", &packed])
 }
 
-/// A build of the same sources that runs on this machine and prints its completions and man pages. Cargo builds nothing
-/// twice.
-fn program_that_runs(trained: Option<&Training>) -> Result<PathBuf, String> {
-    match TARGETS.iter().filter(|target| target.usual).find(|target| runs_here(target)) {
+/// Builds the same sources for this machine, for their completions and man pages. Cargo builds nothing twice.
+fn build_runnable_program(trained: Option<&Training>) -> Result<PathBuf, String> {
+    match TARGETS.iter().filter(|target| target.is_default).find(|target| runs_here(target)) {
         Some(target) => build(target, trained),
         None => passed(crate::cargo::release()).map(|()| crate::target().join("release/seekwise")),
     }
 }
 
 /// Writes completions and man pages.
-fn described_by(program: &Path, folder: &Path) -> Result<(), String> {
+fn write_completions_and_man(program: &Path, folder: &Path) -> Result<(), String> {
     let completions = folder.join("completions");
-    fs::create_dir(&completions).map_err(said)?;
+    fs::create_dir(&completions).map_err(error_text)?;
     for (shell, file) in COMPLETIONS {
-        let output = Command::new(program).args(["completions", shell]).output().map_err(said)?;
+        let output = Command::new(program).args(["completions", shell]).output().map_err(error_text)?;
         if !output.status.success() {
             let why = String::from_utf8_lossy(&output.stderr).into_owned();
             return Err(format!("`seekwise completions {shell}` ended with {}\n{why}", output.status));
         }
-        fs::write(completions.join(file), output.stdout).map_err(said)?;
+        fs::write(completions.join(file), output.stdout).map_err(error_text)?;
     }
     let man = folder.join("man/man1").display().to_string();
     run(&[&program.display().to_string(), "man", &man])
 }
 
-/// The licences of all dependencies, each with its author's text.
-fn licences(triple: &str) -> Result<String, String> {
+/// The licences of all dependencies, each with the texts in its sources.
+fn dependency_licences(triple: &str) -> Result<String, String> {
     let tree = ["tree", "-p", "seekwise-cli", "-e", "normal", "--prefix", "none", "--format", "{p}|{l}", "--locked"];
     let output = Command::new("cargo")
         .args(tree)
         .args(["--target", triple])
         .current_dir(crate::root())
         .output()
-        .map_err(said)?;
+        .map_err(error_text)?;
     let mut packages: Vec<String> = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
     packages.retain(|line| !line.starts_with("seekwise"));
     packages.iter_mut().for_each(|line| *line = line.trim_end_matches(" (*)").to_owned());
@@ -220,19 +220,19 @@ fn licences(triple: &str) -> Result<String, String> {
     packages.dedup();
     let mut text = String::new();
     for (package, licence) in packages.iter().filter_map(|line| line.split_once('|')) {
-        // `name v1.2.3`, and `(proc-macro)` behind it.
+        // The text is `name v1.2.3`, perhaps with ` (proc-macro)`.
         let mut words = package.split(' ');
         let folder =
             format!("{}-{}", words.next().unwrap_or_default(), words.next().unwrap_or("v").trim_start_matches('v'));
-        text += &format!("==== {folder}: {licence}\n\n{}\n", texts_of(&folder)?);
+        text += &format!("==== {folder}: {licence}\n\n{}\n", licence_texts(&folder)?);
     }
     Ok(text)
 }
 
 /// The licence texts in a dependency's sources.
-fn texts_of(package: &str) -> Result<String, String> {
+fn licence_texts(package: &str) -> Result<String, String> {
     let mut found = Vec::new();
-    for registry in fs::read_dir(cargo_home().join("registry/src")).map_err(said)?.flatten() {
+    for registry in fs::read_dir(cargo_home().join("registry/src")).map_err(error_text)?.flatten() {
         for file in fs::read_dir(registry.path().join(package)).into_iter().flatten().flatten() {
             let name = file.file_name().to_string_lossy().to_uppercase();
             if ["LICEN", "COPYING", "NOTICE", "COPYRIGHT"].iter().any(|start| name.starts_with(start)) {
@@ -246,12 +246,12 @@ fn texts_of(package: &str) -> Result<String, String> {
 
 /// The version, as the workspace has it.
 fn version() -> Result<String, String> {
-    let manifest = fs::read_to_string(crate::root().join("Cargo.toml")).map_err(said)?;
+    let manifest = fs::read_to_string(crate::root().join("Cargo.toml")).map_err(error_text)?;
     let line = manifest.lines().find_map(|line| line.strip_prefix("version = "));
     line.map(|version| version.trim_matches('"').to_owned()).ok_or_else(|| "Cargo.toml: no version".to_owned())
 }
 
-fn said(error: io::Error) -> String {
+fn error_text(error: io::Error) -> String {
     error.to_string()
 }
 

@@ -1,14 +1,18 @@
-//! What of a failed command's output is shown again at the very end: logs are often cut to their last lines. Of tests,
-//! the end of what each failed one printed, then all their names; of anything else, the last lines.
+//! Chooses which lines of a failed command's output are shown again at the very end, as logs are often cut to their
+//! last lines. For tests these are the end of each failed test's output, then the names of all failed tests; for other
+//! commands the last lines.
 
-/// Lines for all failed tests of a command together, their names apart.
-const LINES: usize = 100;
+/// All failed tests of a command together get so many lines, besides their names.
+const MAX_LINES_OF_ALL_TESTS: usize = 100;
 
-/// Lines of one failed test at most, and at least, however many failed.
-const OF_ONE: (usize, usize) = (5, 40);
+/// A failed test gets so many lines at least, however many failed.
+const MIN_LINES_OF_TEST: usize = 5;
 
-/// Characters of a line: some tests print whole files in one.
-const WIDTH: usize = 400;
+/// A failed test, or the output of another command, gets so many lines at most.
+const MAX_LINES_OF_TEST: usize = 40;
+
+/// Lines are cut to so many characters: some tests print whole files in one line.
+const MAX_LINE_CHARACTERS: usize = 400;
 
 /// What a command printed.
 #[derive(Default)]
@@ -21,47 +25,47 @@ pub struct Output {
 
 /// The lines to show again.
 pub fn excerpt(output: &Output) -> Vec<String> {
-    let failed = blocks(&output.out);
+    let failed = failed_test_blocks(&output.out);
     let mut lines = Vec::new();
     if failed.is_empty() {
-        lines.extend(last(&output.out, OF_ONE.1));
-        lines.extend(last(&output.err, OF_ONE.1));
+        lines.extend(last_lines(&output.out, MAX_LINES_OF_TEST));
+        lines.extend(last_lines(&output.err, MAX_LINES_OF_TEST));
     } else {
-        let each = (LINES / failed.len()).clamp(OF_ONE.0, OF_ONE.1);
+        let each = (MAX_LINES_OF_ALL_TESTS / failed.len()).clamp(MIN_LINES_OF_TEST, MAX_LINES_OF_TEST);
         for block in &failed {
             lines.push(block[0].clone());
-            lines.extend(last(&block[1..], each));
+            lines.extend(last_lines(&block[1..], each));
         }
         let errors = output.err.iter().position(|line| line.starts_with("error: "));
-        lines.extend(errors.into_iter().flat_map(|at| last(&output.err[at..], OF_ONE.1)));
+        lines.extend(errors.into_iter().flat_map(|at| last_lines(&output.err[at..], MAX_LINES_OF_TEST)));
         lines.push("failed tests:".to_owned());
-        lines.extend(failed.iter().map(|block| format!("    {}", name(&block[0]).unwrap_or_default())));
+        lines.extend(failed.iter().map(|block| format!("    {}", test_of_heading(&block[0]).unwrap_or_default())));
     }
-    lines.iter().map(|line| line.chars().take(WIDTH).collect()).collect()
+    lines.iter().map(|line| line.chars().take(MAX_LINE_CHARACTERS).collect()).collect()
 }
 
-/// What each failed test printed, its heading first. Passed ones may have printed too, under `successes:`.
-fn blocks(lines: &[String]) -> Vec<&[String]> {
+/// The output of each failed test, after its heading. Passed tests may have printed too, under `successes:`.
+fn failed_test_blocks(lines: &[String]) -> Vec<&[String]> {
     let mut failed = false;
     let starts = lines.iter().enumerate().filter(|(_, line)| {
         failed = line.as_str() == "failures:" || failed && line.as_str() != "successes:";
-        failed && name(line).is_some()
+        failed && test_of_heading(line).is_some()
     });
     let block = |(start, _): (usize, &String)| {
-        let ends = |line: &String| name(line).is_some() || line == "failures:";
+        let ends = |line: &String| test_of_heading(line).is_some() || line == "failures:";
         let length = lines[start + 1..].iter().position(ends).unwrap_or(lines.len() - start - 1);
         &lines[start..=start + length]
     };
     starts.map(block).collect()
 }
 
-/// The test that a line is the heading of.
-fn name(line: &str) -> Option<&str> {
+/// The name of the test if a line is the heading of a test's output.
+fn test_of_heading(line: &str) -> Option<&str> {
     line.strip_prefix("---- ")?.strip_suffix(" stdout ----")
 }
 
-/// The last lines that are not empty at the end.
-fn last(lines: &[String], count: usize) -> Vec<String> {
+/// The last lines of an output, without empty ones at its end.
+fn last_lines(lines: &[String], count: usize) -> Vec<String> {
     let end = lines.iter().rposition(|line| !line.trim().is_empty()).map_or(0, |at| at + 1);
     let start = end.saturating_sub(count);
     let cut = (start > 0).then(|| format!("[{start} lines before]"));
@@ -105,7 +109,11 @@ mod tests {
         let passed = "successes:\n\n---- quiet stdout ----\nskipped: no fio\n\nsuccesses:\n    quiet\n\nfailures:\n\n";
         let shown = excerpt(&Output { out: lines(&format!("{passed}{out}")), err: Vec::new() });
         assert!(!shown.iter().any(|line| line.contains("quiet")), "what passed is not shown: {shown:#?}");
-        assert!(shown.len() <= LINES + 25 * 4 + 1 && shown.last().unwrap() == "    t24", "{}", shown.len());
+        assert!(
+            shown.len() <= MAX_LINES_OF_ALL_TESTS + 25 * 4 + 1 && shown.last().unwrap() == "    t24",
+            "{}",
+            shown.len()
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! `cargo xtask explain`: explains every claim that is not reproduced or not decided (`seekwise explain`), by the release build, and
-//! rewrites `validation/levers.toml` and the tables of docs/claims.md. An earlier run of the same build in `target/xtask/explain` is
-//! resumed. The test that compares the page also rewrites it; nothing is decided here.
+//! `cargo xtask explain`: explains every claim that is not reproduced or not decided (`seekwise explain`), with the
+//! release build, and rewrites `validation/levers.toml` and the tables of docs/claims.md. An earlier run of the same
+//! build in `target/xtask/explain` is resumed. The test that compares the page also rewrites it; nothing is decided
+//! here.
 
 use std::fs;
 use std::path::Path;
@@ -24,19 +25,19 @@ pub fn explain(arguments: &[&str]) -> ExitCode {
 }
 
 fn try_explain(arguments: &[&str]) -> Ended {
-    let folder = match cargo::release_build() {
+    let folder = match cargo::build_and_hash_release() {
         Ok(build) => target().join("xtask/explain").join(build),
         Err(why) => return Ended::Failed(why),
     };
     if let Err(error) = fs::create_dir_all(&folder) {
         return Ended::Failed(format!("{}: {error}", folder.display()));
     }
-    let open = match open() {
-        Ok(open) => open,
+    let claims = match open_claims() {
+        Ok(claims) => claims,
         Err(reason) => return Ended::Failed(reason),
     };
-    for id in open.iter().filter(|id| arguments.is_empty() || arguments.contains(&id.as_str())) {
-        if let Err(reason) = one(id, &folder) {
+    for id in claims.iter().filter(|id| arguments.is_empty() || arguments.contains(&id.as_str())) {
+        if let Err(reason) = explain_claim(id, &folder) {
             return Ended::Failed(reason);
         }
     }
@@ -47,10 +48,10 @@ fn try_explain(arguments: &[&str]) -> Ended {
 }
 
 /// The claims that are not reproduced or not decided.
-fn open() -> Result<Vec<String>, String> {
+fn open_claims() -> Result<Vec<String>, String> {
     let path = crate::root().join("validation/claims.toml");
     let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let of = |block: &str| {
+    let open_id = |block: &str| {
         let value = |key: &str| {
             let line = block.lines().find_map(|line| line.strip_prefix(&format!("{key} = ")))?;
             Some(line.trim_matches('"').to_owned())
@@ -58,11 +59,11 @@ fn open() -> Result<Vec<String>, String> {
         let answer = value("answer")?;
         value("id").filter(|_| matches!(answer.as_str(), "not-reproduced" | "not-decided"))
     };
-    Ok(text.split("[[claim]]").filter_map(of).collect())
+    Ok(text.split("[[claim]]").filter_map(open_id).collect())
 }
 
 /// Explains a claim that has no answer yet.
-fn one(id: &str, folder: &Path) -> Result<(), String> {
+fn explain_claim(id: &str, folder: &Path) -> Result<(), String> {
     let out = folder.join(format!("{id}.json"));
     if out.exists() {
         println!("{id}: {} exists", out.display());

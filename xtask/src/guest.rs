@@ -1,10 +1,12 @@
-//! `cargo xtask guest`: a virtual machine on a modelled disk. Debian's kernel in QEMU (emulated, so that no right is needed)
-//! reads from the file of `seekwise serve --fuse`, behind an AHCI controller and behind a PIIX one, with one reader and with 32.
-//! The output has the guest's figures, the number of requests in the drive at once by the session's recording, and the number of
-//! requests that complete at the recorded nanosecond when the recording is replayed in virtual time.
+//! `cargo xtask guest`: runs a virtual machine on a modelled disk. Debian's kernel in QEMU (emulated, so that no right
+//! is needed) reads from the file of `seekwise serve --fuse`, behind an AHCI controller and behind a PIIX one, with one
+//! reader and with 32. The output has the guest's figures; by the session's recording, how many requests were in the
+//! drive at once; and how many requests complete at the recorded nanosecond when the recording is replayed in virtual
+//! time.
 //!
-//! Needs Debian's `qemu-system-x86` and `busybox-static`, `/dev/fuse` and the right to mount; the kernel's package is fetched
-//! below `target`. The guest uses the file, because QEMU's client of network block devices stops at 16 requests.
+//! Needs Debian's `qemu-system-x86` and `busybox-static`, `/dev/fuse` and the right to mount; the kernel's package is
+//! fetched below `target`. The guest uses the file, because QEMU's client of network block devices stops at 16
+//! requests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,9 +39,9 @@ const MODULES: &[&str] = &[
 const CONTROLLERS: [(&str, &str, &str); 2] =
     [("ahci", "q35", "ide-hd,drive=d"), ("piix", "pc", "ide-hd,drive=d,bus=ide.0")];
 
-/// Runs it.
+/// Runs the command.
 pub fn guest() -> ExitCode {
-    match all() {
+    match run_guests() {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("{why}");
@@ -48,7 +50,7 @@ pub fn guest() -> ExitCode {
     }
 }
 
-fn all() -> Result<(), String> {
+fn run_guests() -> Result<(), String> {
     for (program, package) in [("qemu-system-x86_64", "qemu-system-x86"), ("dpkg-deb", "dpkg"), ("cpio", "cpio")] {
         let found = Command::new("which").arg(program).stdout(Stdio::null()).status();
         if !found.is_ok_and(|status| status.success()) {
@@ -58,17 +60,17 @@ fn all() -> Result<(), String> {
     if !matches!(command(&["cargo", "build", "--release", "--locked"], &[]), Ended::Passed) {
         return Err("the program was not built".to_owned());
     }
-    let folder = crate::scratch("guest").map_err(|error| format!("a folder for the guest: {error}"))?;
-    let image = kernel(&folder)?;
-    start_files(&folder)?;
+    let folder = crate::empty_folder("guest").map_err(|error| format!("a folder for the guest: {error}"))?;
+    let image = fetch_kernel(&folder)?;
+    write_initial_files(&folder)?;
     for (name, machine, disk) in CONTROLLERS {
         println!("\n{name}:");
-        serve(&folder, &image, name, machine, disk)?;
+        serve_guest(&folder, &image, name, machine, disk)?;
     }
     Ok(())
 }
 
-/// A step of the shell in `folder`; its output.
+/// Runs a shell script in `folder`; returns its output.
 fn shell(folder: &Path, script: &str) -> Result<String, String> {
     let output = Command::new("bash").args(["-euo", "pipefail", "-c", script]).current_dir(folder).output();
     let output = output.map_err(|error| format!("bash: {error}"))?;
@@ -79,7 +81,7 @@ fn shell(folder: &Path, script: &str) -> Result<String, String> {
 }
 
 /// Fetches and unpacks Debian's kernel.
-fn kernel(folder: &Path) -> Result<PathBuf, String> {
+fn fetch_kernel(folder: &Path) -> Result<PathBuf, String> {
     shell(
         folder,
         "package=$(apt-cache depends linux-image-amd64 | sed -n 's/ *Depends: //p' | head -n 1)
@@ -89,10 +91,10 @@ fn kernel(folder: &Path) -> Result<PathBuf, String> {
     Ok(folder.join(shell(folder, "ls kernel/boot/vmlinuz-*")?.trim()))
 }
 
-/// The initial files of the kernel: a shell, the drivers, the reader.
-fn start_files(folder: &Path) -> Result<(), String> {
-    let own = crate::root().join("xtask/guest");
-    let (init, reader) = (own.join("init"), own.join("reader.rs"));
+/// Writes the archive of the kernel's initial files: a shell, the drivers, and the program that reads.
+fn write_initial_files(folder: &Path) -> Result<(), String> {
+    let sources = crate::root().join("xtask/guest");
+    let (init, reader) = (sources.join("init"), sources.join("reader.rs"));
     shell(
         folder,
         &format!(
@@ -114,7 +116,7 @@ fn start_files(folder: &Path) -> Result<(), String> {
 }
 
 /// Runs a guest on a controller, and prints its figures and those of the recording.
-fn serve(folder: &Path, kernel: &Path, name: &str, machine: &str, disk: &str) -> Result<(), String> {
+fn serve_guest(folder: &Path, kernel: &Path, name: &str, machine: &str, disk: &str) -> Result<(), String> {
     let program = crate::target().join("release/seekwise");
     let recording = format!("{name}.csv");
     fs::create_dir_all(folder.join("disk")).map_err(|error| format!("a folder for the disk: {error}"))?;
@@ -133,34 +135,35 @@ fn serve(folder: &Path, kernel: &Path, name: &str, machine: &str, disk: &str) ->
         return Err(format!("the guest behind {name} failed"));
     }
     let text = fs::read_to_string(folder.join(&recording)).map_err(|error| format!("{recording}: {error}"))?;
-    let (mean, most) = depth(&text);
-    println!("requests in the drive at once: {mean:.1} on average while it worked, {most} at most");
-    let again = Command::new(&program).args(["run", &recording, "--on", DRIVE]).current_dir(folder).output();
-    let again = again.map_err(|error| format!("{}: {error}", program.display()))?;
-    let text = String::from_utf8_lossy(&again.stdout).into_owned();
+    let (mean, max) = requests_at_once(&text);
+    println!("requests in the drive at once: {mean:.1} on average while it worked, {max} at most");
+    let replay = Command::new(&program).args(["run", &recording, "--on", DRIVE]).current_dir(folder).output();
+    let replay = replay.map_err(|error| format!("{}: {error}", program.display()))?;
+    let text = String::from_utf8_lossy(&replay.stdout).into_owned();
     text.lines().filter(|line| line.contains("recorded nanosecond")).for_each(|line| println!("{line}"));
     Ok(())
 }
 
-/// The requests of a recording in the drive at once: on average while there was one, and at most.
-fn depth(recording: &str) -> (f64, i64) {
+/// How many requests of a recording were in the drive at once: (the mean over the time in which there was one, the
+/// maximum).
+fn requests_at_once(recording: &str) -> (f64, i64) {
     let rows = recording.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let requests = rows.filter(|row| row.len() == 9 && ["read", "write"].contains(&row[4]));
     let instants = requests.filter_map(|row| Some([(row[1].parse::<u64>().ok()?, 1), (row[2].parse().ok()?, -1)]));
     let mut steps: Vec<(u64, i64)> = instants.flatten().collect();
     steps.sort_unstable();
-    let (mut now, mut waiting, mut most) = (0, 0i64, 0);
-    let (mut busy, mut together) = (0u64, 0u64);
+    let (mut now, mut in_drive, mut max) = (0, 0i64, 0);
+    let (mut busy_ns, mut request_ns) = (0u64, 0u64);
     for (at, step) in steps {
-        if waiting > 0 {
-            busy += at - now;
-            together += (at - now) * waiting.unsigned_abs();
+        if in_drive > 0 {
+            busy_ns += at - now;
+            request_ns += (at - now) * in_drive.unsigned_abs();
         }
         now = at;
-        waiting += step;
-        most = most.max(waiting);
+        in_drive += step;
+        max = max.max(in_drive);
     }
-    (together as f64 / busy.max(1) as f64, most)
+    (request_ns as f64 / busy_ns.max(1) as f64, max)
 }
 
 #[cfg(test)]

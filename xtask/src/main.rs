@@ -1,4 +1,4 @@
-//! Chores of the repository: `cargo xtask ci` checks everything, `cargo xtask STEP` one thing.
+//! Checks, builds and rewrites of the repository: `cargo xtask ci` checks everything, `cargo xtask STEP` one thing.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -32,7 +32,8 @@
 //! | `site` | the manual as a site |
 //! | `validation` | replays the traces, and rewrites their committed figures |
 //!
-//! JSON, SHA-256 and a parser of Rust (for `mutants`) are all it depends on, so that it builds in seconds.
+//! Its only dependencies are JSON, SHA-256 and a parser of Rust (for `mutants` and `names`), so that it builds in
+//! seconds.
 
 #![allow(clippy::disallowed_methods, reason = "builds and checks write in the repository and its target folder")]
 
@@ -72,14 +73,14 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["ci"] => steps::run(&steps::due()),
+        ["ci"] => steps::run_steps(&steps::ci_steps()),
         ["ci", "--all"] => steps::ci_all(),
         ["check", ref options @ ..] => check::check(options),
         ["bench"] => bench::bench(),
         ["bench", "beside", ref options @ ..] => disksim::compare(options),
         ["bench", "real", ref options @ ..] => bench_real::bench(options),
         ["cuts", ref options @ ..] => cuts::cuts(options),
-        ["readme", ref pages @ ..] if !pages.is_empty() => readme::some(pages),
+        ["readme", ref pages @ ..] if !pages.is_empty() => readme::check_named_pages(pages),
         ["mutate", ref options @ ..] if !options.is_empty() => mutate::mutate(options),
         ["mutants", ref options @ ..] => mutants::mutants(options),
         ["dist", ref targets @ ..] => dist::dist(targets),
@@ -98,7 +99,7 @@ fn main() -> ExitCode {
         ["results", ref options @ ..] => results::results(options),
         ["explain", ref claims @ ..] => explain::explain(claims),
         ["robust", ref options @ ..] => robust::robust(options),
-        [name] if steps::named(name).is_some() => steps::run(steps::named(name).as_slice()),
+        [name] if steps::find_step(name).is_some() => steps::run_steps(steps::find_step(name).as_slice()),
         _ => {
             help();
             ExitCode::from(2)
@@ -106,8 +107,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// The commands outside ci: words and description.
-const APART: [(&str, &str); 26] = [
+/// The commands that `ci` does not run: words and description.
+const OTHER_COMMANDS: [(&str, &str); 26] = [
     (
         "check [--since REVISION]",
         "the steps that a change needs, in under two minutes; by default since origin/main, or of uncommitted changes",
@@ -157,23 +158,23 @@ fn help() {
         eprintln!("cargo xtask {:7} {}", step.name, step.what);
     }
     eprintln!("\nNot in ci:");
-    for (words, what) in APART {
-        eprintln!("cargo xtask {words}   {what}");
+    for (words, description) in OTHER_COMMANDS {
+        eprintln!("cargo xtask {words}   {description}");
     }
 }
 
-/// The repository's folder.
+/// The root folder of the repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository").to_owned()
 }
 
-/// Where cargo builds.
+/// The folder that cargo builds into.
 fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// An empty folder of this process's own, for what steps write.
-fn scratch(name: &str) -> std::io::Result<PathBuf> {
+/// Creates an empty folder of this name below `target/xtask`, for what a step writes.
+fn empty_folder(name: &str) -> std::io::Result<PathBuf> {
     let folder = target().join("xtask").join(name);
     if folder.exists() {
         std::fs::remove_dir_all(&folder)?;

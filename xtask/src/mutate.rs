@@ -1,10 +1,10 @@
-//! Changed inputs of every kind through the real program, each in a child with a limit of time and of memory: no input may
-//! make it panic, die or end otherwise than with 0, 1 or 2. No change of a sealed kind (a result folder, a journal) may be taken
-//! as measured: with other figures and exit 0. Prints what each kind came to; keeps inputs that failed, and those that were
-//! stopped, in `target/xtask/mutate`.
+//! Gives the real program changed inputs of every kind, each in a child with limits of time and memory. No input may
+//! make it panic, die, or end with another code than 0, 1 or 2. No change of a sealed kind (a result folder, a journal)
+//! may be accepted silently: with other figures and exit 0. The command prints the counts of each kind, and keeps
+//! inputs that failed or were stopped in `target/xtask/mutate`.
 //!
-//! It finds what the parsers' own fuzz entries cannot: what becomes of a value that was read. Changes are seeded: the same
-//! `--seed` makes the same inputs.
+//! The parsers' own fuzz entries cannot find faults in the use of a value that was read; this can. Changes are seeded:
+//! equal seeds make equal inputs.
 
 mod seeds;
 
@@ -16,34 +16,36 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use self::seeds::{KINDS, Kind, STDOUT};
+use self::seeds::{InputKind, KINDS, STDOUT};
 use crate::cargo;
 use crate::steps::Ended;
 
 /// Inputs of each kind in `ci`: a few hundred in all.
-const IN_CI: u64 = 20;
+const RUNS_IN_CI: u64 = 20;
 
-/// A child that computes for more seconds is stopped. It may be right: a job may be long.
+/// A child is stopped after so many seconds of processor time. It may be right, since a job may be long.
 const CPU_SECONDS: u64 = 5;
 
-/// The same by the clock, for a child that waits; a busy machine gives little of it.
-const LONGEST: Duration = Duration::from_secs(60);
+/// A child that waits is stopped after so much time by the clock; a busy machine gives it little processor time.
+const MAX_WALL_TIME: Duration = Duration::from_secs(60);
 
 /// The signal that stops a child at its limit of time.
 const SIGXCPU: i32 = 24;
 
-/// Memory that a child may map, in KiB, and the bound it is told to keep.
-const ADDRESS_SPACE: u64 = 6 << 20;
-const TOLD: &str = "1g";
+/// Memory that a child may map.
+const ADDRESS_SPACE_KIB: u64 = 6 << 20;
 
-/// Commands that keep a bound.
-const BOUNDED: [&str; 2] = ["run", "study"];
+/// The memory bound (`--max-memory`) that bounded commands must keep.
+const MEMORY_BOUND: &str = "1g";
 
-/// Between looks at a child.
-const LOOK: Duration = Duration::from_millis(2);
+/// The commands that have a memory bound.
+const BOUNDED_COMMANDS: [&str; 2] = ["run", "study"];
+
+/// Time between looks at a child's state.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Values at the ends of what types hold, and words that mean something to one of the readers.
-const WORDS: [&str; 34] = [
+const INSERTED_WORDS: [&str; 34] = [
     "0",
     "1",
     "-1",
@@ -80,44 +82,46 @@ const WORDS: [&str; 34] = [
     "\u{fffd}",
 ];
 
-/// What the inputs of one kind came to.
+/// The outcomes of the inputs of one kind.
 #[derive(Default)]
 struct Tally {
+    /// Ends with the codes 0, 1 and 2.
     exits: [u64; 3],
     stopped: u64,
+    /// Changes of a sealed kind that were accepted with other figures.
     silent: u64,
     failed: u64,
-    longest: Duration,
-    most_kib: u64,
+    max_time: Duration,
+    max_memory_kib: u64,
 }
 
 /// How a child ended.
-enum End {
+enum ChildEnd {
     Exit(i32),
     Stopped,
     Died(String),
 }
 
 /// The step of `ci`.
-pub fn short() -> Ended {
-    let program = match cargo::program() {
+pub fn check_in_ci() -> Ended {
+    let program = match cargo::build_debug_program() {
         Ok(program) => program,
         Err(why) => return Ended::Failed(why),
     };
-    match run(&program, IN_CI, 1) {
+    match run_all_kinds(&program, RUNS_IN_CI, 1) {
         Ok(0) => Ended::Passed,
         Ok(failed) => Ended::Failed(format!("{failed} inputs made the program fail; they are in target/xtask/mutate")),
         Err(error) => Ended::Failed(error.to_string()),
     }
 }
 
-fn release() -> PathBuf {
+fn release_program() -> PathBuf {
     crate::target().join("release/seekwise")
 }
 
 /// `cargo xtask mutate --runs N --seed S --program PATH`.
 pub fn mutate(arguments: &[&str]) -> ExitCode {
-    let (mut runs, mut seed, mut program) = (1000, 1, release());
+    let (mut runs, mut seed, mut program) = (1000, 1, release_program());
     for pair in arguments.chunks(2) {
         match (pair[0], pair.get(1), pair.get(1).and_then(|text| text.parse().ok())) {
             ("--runs", _, Some(number)) => runs = number,
@@ -129,7 +133,7 @@ pub fn mutate(arguments: &[&str]) -> ExitCode {
             }
         }
     }
-    match run(&program, runs, seed) {
+    match run_all_kinds(&program, runs, seed) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {
@@ -139,49 +143,50 @@ pub fn mutate(arguments: &[&str]) -> ExitCode {
     }
 }
 
-/// Runs `runs` inputs of each kind; answers how many failed.
-fn run(program: &Path, runs: u64, seed: u64) -> std::io::Result<u64> {
-    let missing =
+/// Runs `runs` inputs of each kind; returns the number of failures.
+fn run_all_kinds(program: &Path, runs: u64, seed: u64) -> std::io::Result<u64> {
+    let missing_error =
         |why| std::io::Error::other(format!("{}: {why}; build it first (cargo xtask release)", program.display()));
-    // Children start elsewhere.
-    let program = program.canonicalize().map_err(missing)?;
-    let scratch = crate::scratch("mutate")?;
+    // Children have other working directories.
+    let program = program.canonicalize().map_err(missing_error)?;
+    let scratch = crate::empty_folder("mutate")?;
     println!(
         "{:<10}{:>8}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>12}{:>12}",
         "kind", "inputs", "exit 0", "exit 1", "exit 2", "stopped", "SILENT", "FAILED", "longest s", "most MB"
     );
     let mut failed = 0;
     for kind in KINDS {
-        let tally = inputs(&program, &scratch, kind, runs, seed)?;
-        let Tally { exits: [done, no, refused], stopped, silent, failed: bad, longest, most_kib } = tally;
+        let tally = run_kind(&program, &scratch, kind, runs, seed)?;
+        let Tally { exits: [done, negative, refused], stopped, silent, failed: kind_failed, max_time, max_memory_kib } =
+            tally;
         println!(
-            "{:<10}{runs:>8}{done:>9}{no:>9}{refused:>9}{stopped:>9}{silent:>9}{bad:>9}{:>12.2}{:>12.1}",
+            "{:<10}{runs:>8}{done:>9}{negative:>9}{refused:>9}{stopped:>9}{silent:>9}{kind_failed:>9}{:>12.2}{:>12.1}",
             kind.name,
-            longest.as_secs_f64(),
-            most_kib as f64 / 1024.0
+            max_time.as_secs_f64(),
+            max_memory_kib as f64 / 1024.0
         );
-        failed += bad + silent;
+        failed += kind_failed + silent;
     }
     Ok(failed)
 }
 
-/// All inputs of a kind, on all cores.
-fn inputs(program: &Path, scratch: &Path, kind: &Kind, runs: u64, seed: u64) -> std::io::Result<Tally> {
+/// Runs all inputs of a kind, on all cores.
+fn run_kind(program: &Path, scratch: &Path, kind: &InputKind, runs: u64, seed: u64) -> std::io::Result<Tally> {
     let (next, tally) = (AtomicU64::new(0), Mutex::new(Tally::default()));
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let work = |core: usize| -> std::io::Result<()> {
         let folder = scratch.join(format!("{}-{core}", kind.name));
         kind.prepare(program, &folder)?;
-        let unchanged = reference(program, kind, &folder)?;
+        let figures = unchanged_figures(program, kind, &folder)?;
         loop {
             let run = next.fetch_add(1, Ordering::Relaxed);
             if run >= runs {
                 return Ok(());
             }
-            one(
+            try_input(
                 program,
                 scratch,
-                &Worker { kind, folder: &folder, reference: unchanged.as_deref() },
+                &Worker { kind, folder: &folder, unchanged_figures: figures.as_deref() },
                 (run, seed),
                 &tally,
             )?;
@@ -194,163 +199,175 @@ fn inputs(program: &Path, scratch: &Path, kind: &Kind, runs: u64, seed: u64) -> 
     Ok(tally.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// What changes inputs of a kind in a folder of its own.
+/// A worker's folder, in which it gives the program inputs of a kind.
 struct Worker<'a> {
-    kind: &'a Kind,
+    kind: &'a InputKind,
     folder: &'a Path,
-    /// The figures of the unchanged input, of a sealed kind.
-    reference: Option<&'a str>,
+    /// The figures of the unchanged input, if the kind is sealed.
+    unchanged_figures: Option<&'a str>,
 }
 
-/// The figures of the unchanged input, of a sealed kind.
-fn reference(program: &Path, kind: &Kind, folder: &Path) -> std::io::Result<Option<String>> {
-    if kind.answer.is_none() {
+/// Runs the unchanged input; returns its figures if the kind is sealed.
+fn unchanged_figures(program: &Path, kind: &InputKind, folder: &Path) -> std::io::Result<Option<String>> {
+    if kind.figures_file.is_none() {
         return Ok(None);
     }
-    kind.place(folder, &kind.text(folder, 0)?)?;
-    child(program, folder, kind)?;
-    kind.figures(folder)
+    kind.place_input(folder, &kind.read_text(folder, 0)?)?;
+    run_child(program, folder, kind)?;
+    kind.read_figures(folder)
 }
 
-fn one(
+/// Runs one input, whose change the run's number and the seed determine, and counts its outcome.
+fn try_input(
     program: &Path,
     scratch: &Path,
-    &Worker { kind, folder, reference }: &Worker<'_>,
+    &Worker { kind, folder, unchanged_figures }: &Worker<'_>,
     (run, seed): (u64, u64),
     tally: &Mutex<Tally>,
 ) -> std::io::Result<()> {
-    let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ run.wrapping_mul(0xd1b5_4a32_d192_ed03) | 1);
-    // The first are as they are: what the program refuses of itself would find little.
-    let unchanged = run < kind.texts();
-    let which = if unchanged { run } else { chance.below(kind.texts()) };
-    let before = kind.text(folder, which)?;
-    let input = if unchanged { before } else { changed(&before, &mut chance) };
-    kind.place(folder, &input)?;
-    let (end, took, kib) = child(program, folder, kind)?;
-    let silent = matches!(end, End::Exit(0)) && Kind::is_silent(kind.figures(folder)?.as_deref(), reference);
+    let mut random = Xorshift(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ run.wrapping_mul(0xd1b5_4a32_d192_ed03) | 1);
+    // The first inputs are unchanged: a text that the program refuses as it is would find little.
+    let is_unchanged = run < kind.text_count();
+    let text_index = if is_unchanged { run } else { random.below(kind.text_count()) };
+    let before = kind.read_text(folder, text_index)?;
+    let input = if is_unchanged { before } else { with_changes(&before, &mut random) };
+    kind.place_input(folder, &input)?;
+    let child = run_child(program, folder, kind)?;
+    let is_silent = matches!(child.end, ChildEnd::Exit(0))
+        && InputKind::differs_silently(kind.read_figures(folder)?.as_deref(), unchanged_figures);
     let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
-    (tally.longest, tally.most_kib) = (tally.longest.max(took), tally.most_kib.max(kib));
-    match end {
-        End::Exit(0) if silent => {
+    (tally.max_time, tally.max_memory_kib) = (tally.max_time.max(child.time), tally.max_memory_kib.max(child.peak_kib));
+    match child.end {
+        ChildEnd::Exit(0) if is_silent => {
             tally.silent += 1;
-            keep(scratch, kind, run, &input, "taken with other figures")?;
+            keep_failed_input(scratch, kind, run, &input, "taken with other figures")?;
         }
-        End::Exit(code @ 1..) if unchanged => {
+        ChildEnd::Exit(code @ 1..) if is_unchanged => {
             tally.failed += 1;
-            keep(scratch, kind, run, &input, &format!("unchanged: exit {code}"))?;
+            keep_failed_input(scratch, kind, run, &input, &format!("unchanged: exit {code}"))?;
         }
-        End::Exit(code @ 0..=2) => tally.exits[code as usize] += 1,
-        End::Stopped => {
+        ChildEnd::Exit(code @ 0..=2) => tally.exits[code as usize] += 1,
+        ChildEnd::Stopped => {
             tally.stopped += 1;
             fs::write(scratch.join(format!("stopped-{}-{run}", kind.name)), &input)?;
         }
-        End::Exit(code) => {
+        ChildEnd::Exit(code) => {
             tally.failed += 1;
-            keep(scratch, kind, run, &input, &format!("exit {code}"))?;
+            keep_failed_input(scratch, kind, run, &input, &format!("exit {code}"))?;
         }
-        End::Died(how) => {
+        ChildEnd::Died(how) => {
             tally.failed += 1;
-            keep(scratch, kind, run, &input, &how)?;
+            keep_failed_input(scratch, kind, run, &input, &how)?;
         }
     }
     Ok(())
 }
 
-fn keep(scratch: &Path, kind: &Kind, run: u64, input: &[u8], how: &str) -> std::io::Result<()> {
+/// Writes an input that failed to a file, and prints how it failed.
+fn keep_failed_input(scratch: &Path, kind: &InputKind, run: u64, input: &[u8], how: &str) -> std::io::Result<()> {
     let path: PathBuf = scratch.join(format!("failed-{}-{run}", kind.name));
     fs::write(&path, input)?;
     println!("{}: {how}", path.display());
     Ok(())
 }
 
-/// The program on one input: how it ended, after how long, and the most memory that was seen (KiB).
-fn child(program: &Path, folder: &Path, kind: &Kind) -> std::io::Result<(End, Duration, u64)> {
-    let (said, arguments) = (folder.join("stderr"), kind.arguments);
-    let limited = format!("ulimit -v {ADDRESS_SPACE} 2>/dev/null; ulimit -S -t {CPU_SECONDS}; exec \"$0\" \"$@\"");
+/// A run of the program on one input.
+struct ChildRun {
+    end: ChildEnd,
+    time: Duration,
+    /// The most memory that was seen.
+    peak_kib: u64,
+}
+
+/// Runs the program on the input in a folder.
+fn run_child(program: &Path, folder: &Path, kind: &InputKind) -> std::io::Result<ChildRun> {
+    let (errors_path, arguments) = (folder.join("stderr"), kind.arguments);
+    let limited = format!("ulimit -v {ADDRESS_SPACE_KIB} 2>/dev/null; ulimit -S -t {CPU_SECONDS}; exec \"$0\" \"$@\"");
     let start = Instant::now();
     let mut child = Command::new("sh")
         .args(["-c", &limited])
         .arg(program)
         .args(arguments)
-        .args(if BOUNDED.contains(&arguments[0]) { &["--max-memory", TOLD][..] } else { &[] })
+        .args(if BOUNDED_COMMANDS.contains(&arguments[0]) { &["--max-memory", MEMORY_BOUND][..] } else { &[] })
         .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(File::create(folder.join(STDOUT))?)
-        .stderr(File::create(&said)?)
+        .stderr(File::create(&errors_path)?)
         .spawn()?;
-    let mut most = 0;
+    let mut peak_kib = 0;
     let status = loop {
-        most = most.max(resident(&child).unwrap_or(0));
+        peak_kib = peak_kib.max(peak_memory_kib(&child).unwrap_or(0));
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        if start.elapsed() > LONGEST {
+        if start.elapsed() > MAX_WALL_TIME {
             child.kill()?;
             child.wait()?;
-            return Ok((End::Stopped, start.elapsed(), most));
+            return Ok(ChildRun { end: ChildEnd::Stopped, time: start.elapsed(), peak_kib });
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     };
-    let text = String::from_utf8_lossy(&fs::read(&said)?).into_owned();
-    let panicked = text.lines().find(|line| line.contains("panicked at"));
-    let end = match (status.code(), panicked) {
-        (_, Some(line)) => End::Died(line.to_owned()),
-        (None, None) if std::os::unix::process::ExitStatusExt::signal(&status) == Some(SIGXCPU) => End::Stopped,
-        (Some(code), None) => End::Exit(code),
-        (None, None) => End::Died(format!("{status}: {}", text.lines().last().unwrap_or(""))),
+    let text = String::from_utf8_lossy(&fs::read(&errors_path)?).into_owned();
+    let panic_line = text.lines().find(|line| line.contains("panicked at"));
+    let end = match (status.code(), panic_line) {
+        (_, Some(line)) => ChildEnd::Died(line.to_owned()),
+        (None, None) if std::os::unix::process::ExitStatusExt::signal(&status) == Some(SIGXCPU) => ChildEnd::Stopped,
+        (Some(code), None) => ChildEnd::Exit(code),
+        (None, None) => ChildEnd::Died(format!("{status}: {}", text.lines().last().unwrap_or(""))),
     };
-    Ok((end, start.elapsed(), most))
+    Ok(ChildRun { end, time: start.elapsed(), peak_kib })
 }
 
-/// The most memory that a child has had, in KiB, where the system says so.
-fn resident(child: &Child) -> Option<u64> {
+/// The most memory that a child has had, if the system reports it.
+fn peak_memory_kib(child: &Child) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
-/// One to three changes.
-fn changed(input: &[u8], chance: &mut Chance) -> Vec<u8> {
+/// The input with one to three random changes.
+fn with_changes(input: &[u8], random: &mut Xorshift) -> Vec<u8> {
     let mut input = input.to_vec();
-    for _ in 0..=chance.below(3) {
-        change(&mut input, chance);
+    for _ in 0..=random.below(3) {
+        change_once(&mut input, random);
     }
     input
 }
 
-fn change(input: &mut Vec<u8>, chance: &mut Chance) {
-    let at = chance.below(input.len() as u64 + 1) as usize;
-    let word = WORDS[chance.below(WORDS.len() as u64) as usize].as_bytes();
-    match chance.below(12) {
-        0 if at < input.len() => input[at] ^= 1 << chance.below(8),
+/// Makes one random change.
+fn change_once(input: &mut Vec<u8>, random: &mut Xorshift) {
+    let at = random.below(input.len() as u64 + 1) as usize;
+    let word = INSERTED_WORDS[random.below(INSERTED_WORDS.len() as u64) as usize].as_bytes();
+    match random.below(12) {
+        0 if at < input.len() => input[at] ^= 1 << random.below(8),
         1 => drop(input.splice(at..at, word.iter().copied())),
         2 => input.truncate(at),
-        3 => drop(input.drain(at..(at + chance.below(40) as usize).min(input.len()))),
-        4 => again(input, line_about(input, at), 1 + chance.below(3)),
-        5 => drop(input.drain(line_about(input, at))),
-        // Where most is to be found: another number or word in place of a value.
+        3 => drop(input.drain(at..(at + random.below(40) as usize).min(input.len()))),
+        4 => repeat_part(input, line_around(input, at), 1 + random.below(3)),
+        5 => drop(input.drain(line_around(input, at))),
+        // The change that finds most faults: another number or word in place of a value.
         _ => {
-            let value = value_about(input, at);
+            let value = value_around(input, at);
             drop(input.splice(value, word.iter().copied()));
         }
     }
 }
 
-/// Repeats a part of the input behind itself.
-fn again(input: &mut Vec<u8>, part: std::ops::Range<usize>, times: u64) {
+/// Inserts copies of a part of the input behind it.
+fn repeat_part(input: &mut Vec<u8>, part: std::ops::Range<usize>, times: u64) {
     let text = input[part.clone()].repeat(times as usize);
     drop(input.splice(part.end..part.end, text));
 }
 
-/// The line about a place, its end included.
-fn line_about(input: &[u8], at: usize) -> std::ops::Range<usize> {
+/// The line around a byte, its line break included.
+fn line_around(input: &[u8], at: usize) -> std::ops::Range<usize> {
     let start = input[..at].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
     let end = input[at..].iter().position(|&byte| byte == b'\n').map_or(input.len(), |end| at + end + 1);
     start..end
 }
 
-/// The next number behind a place, or the rest of the word there.
-fn value_about(input: &[u8], at: usize) -> std::ops::Range<usize> {
+/// The next number behind a byte, or the rest of the word there.
+fn value_around(input: &[u8], at: usize) -> std::ops::Range<usize> {
     let digit = |byte: &u8| byte.is_ascii_digit();
     let start = input[at..].iter().position(digit).map_or(at, |next| at + next);
     let end =
@@ -358,10 +375,10 @@ fn value_about(input: &[u8], at: usize) -> std::ops::Range<usize> {
     start..end
 }
 
-/// A small generator of chance (xorshift64*, Vigna 2016); its first number is not 0.
-pub struct Chance(pub u64);
+/// A small generator of random numbers (xorshift64*, Vigna 2016); its first number is not 0.
+pub struct Xorshift(pub u64);
 
-impl Chance {
+impl Xorshift {
     /// A number below `n`.
     pub fn below(&mut self, n: u64) -> u64 {
         self.0 ^= self.0 >> 12;

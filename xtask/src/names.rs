@@ -1,5 +1,6 @@
-//! How a house names and explains its parts, in numbers: names of functions and private types, predicates, sentences of comments, state
-//! in statics, keys written as text. Any Rust repository can be measured, so that ours stands beside others.
+//! Measures how a repository names and explains its code: names of functions and private types, predicates, sentences
+//! of comments, state in statics, keys written as text. Any Rust repository can be measured, for comparison with this
+//! one.
 //!
 //! | file | what it counts |
 //! |---|---|
@@ -19,13 +20,13 @@ use std::process::ExitCode;
 use self::items::Items;
 use self::sentences::Sentences;
 
-/// A row of the table.
+/// A measure, as a row of the table.
 struct Row {
     name: &'static str,
     part: usize,
-    /// Of how many, if the row is a share.
+    /// The number of all, if the row is a share.
     whole: Option<usize>,
-    /// Largest share in per cent, or largest number, that is accepted here.
+    /// The share in per cent, or the number, that must not be reached in this repository.
     limit: Option<f64>,
 }
 
@@ -46,7 +47,7 @@ impl Row {
         self.limit.is_some_and(|limit| self.value() >= limit)
     }
 
-    fn text(&self) -> String {
+    fn render(&self) -> String {
         let value = match self.whole {
             Some(whole) => format!("{:.1} % ({} of {whole})", self.value(), self.part),
             None => self.part.to_string(),
@@ -56,46 +57,47 @@ impl Row {
     }
 }
 
-/// `cargo xtask names [FOLDER] [--list]`: the table of this repository or of another; `--list` prints the places too.
+/// `cargo xtask names [FOLDER] [--list]`: prints the table of this repository or of another; `--list` prints the
+/// counted places too.
 pub fn names(arguments: &[&str]) -> ExitCode {
-    let (mut folder, mut lists) = (crate::root(), false);
+    let (mut folder, mut prints_places) = (crate::root(), false);
     for argument in arguments {
         match *argument {
-            "--list" => lists = true,
+            "--list" => prints_places = true,
             path => folder = PathBuf::from(path),
         }
     }
-    let texts = sources(&folder);
+    let texts = read_sources(&folder);
     if texts.is_empty() {
         eprintln!("{}: expected a folder with Rust sources below src", folder.display());
         return ExitCode::from(2);
     }
     let (items, sentences) = measure(&texts);
-    if lists {
+    if prints_places {
         items.places.iter().chain(&sentences.places).for_each(|line| println!("{line}"));
     }
     println!("| {} files | measured | limit here |\n|---|---|---|", texts.len());
-    rows(&items, &sentences).iter().for_each(|row| println!("{}", row.text()));
+    table_rows(&items, &sentences).iter().for_each(|row| println!("{}", row.render()));
     ExitCode::SUCCESS
 }
 
-/// The rows of this house that are above their limits, for `tidy`.
+/// The rows of this repository that reach their limits, for `tidy`.
 pub fn faults() -> Vec<String> {
-    let (items, sentences) = measure(&sources(&crate::root()));
-    let above = rows(&items, &sentences).into_iter().filter(Row::is_above_limit);
-    above.map(|row| format!("{} (cargo xtask names --list)", row.text())).collect()
+    let (items, sentences) = measure(&read_sources(&crate::root()));
+    let above = table_rows(&items, &sentences).into_iter().filter(Row::is_above_limit);
+    above.map(|row| format!("{} (cargo xtask names --list)", row.render())).collect()
 }
 
-fn rows(items: &Items, sentences: &Sentences) -> Vec<Row> {
-    let (functions, said) = (items.functions, sentences.count);
+fn table_rows(items: &Items, sentences: &Sentences) -> Vec<Row> {
+    let (functions, comments) = (items.functions, sentences.count);
     vec![
         Row::share("functions of one word", items.one_word, functions, 45.0),
         Row::share("functions named by a bare participle", items.participles, functions, 2.0),
         Row::number("functions named `of`", items.named_of, Some(25.0)),
         Row::number("predicates that change what they ask", items.changing_predicates, Some(1.0)),
         Row::share("private types that share their name", items.shared_types, items.private_types, 15.0),
-        Row::share("sentences of comments that begin with What", sentences.what, said, 0.5),
-        Row::share("sentences that begin with a pronoun, The same, Of, One", sentences.pronoun, said, 6.0),
+        Row::share("sentences of comments that begin with What", sentences.what, comments, 0.5),
+        Row::share("sentences that begin with a pronoun, The same, Of, One", sentences.pronoun, comments, 6.0),
         Row::number("statics with state in library crates", items.state, Some(11.0)),
         Row::number("dotted keys as text, outside the crates of drives and formats", items.dotted_keys, Some(60.0)),
         Row::number("public items", items.public, None),
@@ -107,23 +109,24 @@ fn measure(sources: &BTreeMap<String, String>) -> (Items, Sentences) {
     (items::count(sources), sentences::count(sources))
 }
 
-/// The sources below a folder that programs and libraries are built from, by their path from it.
-fn sources(folder: &Path) -> BTreeMap<String, String> {
+/// The sources below a folder from which programs and libraries are built, by their paths in it.
+fn read_sources(folder: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    collect(folder, folder, &mut found);
+    collect_sources(folder, folder, &mut found);
     found
 }
 
-fn collect(root: &Path, folder: &Path, found: &mut BTreeMap<String, String>) {
+fn collect_sources(root: &Path, folder: &Path, sources: &mut BTreeMap<String, String>) {
     const SKIPPED: [&str; 8] = ["target", ".git", "node_modules", "xtask", "fuzz", "examples", "tests", "benches"];
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
         if path.is_dir() && !SKIPPED.contains(&name.as_str()) {
-            collect(root, &path, found);
+            collect_sources(root, &path, sources);
         } else if name.ends_with(".rs") && name != "tests.rs" && name != "build.rs" {
-            let inside = path.strip_prefix(root).expect("found below the root").to_string_lossy().replace('\\', "/");
-            if let (true, Ok(text)) = (inside.contains("src/"), fs::read_to_string(&path)) {
-                found.insert(inside, text);
+            let path_in_root =
+                path.strip_prefix(root).expect("found below the root").to_string_lossy().replace('\\', "/");
+            if let (true, Ok(text)) = (path_in_root.contains("src/"), fs::read_to_string(&path)) {
+                sources.insert(path_in_root, text);
             }
         }
     }

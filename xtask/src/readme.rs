@@ -1,19 +1,19 @@
-//! The promises of the README and of pages of the manual (`PAGES`): every command in a block marked `sh` is run as
-//! written and must have the stated exit code, and a block marked `text` below it must be part of its output.
+//! Checks the commands of the README and of pages of the manual (`PAGES`). Every command in a block marked `sh` is run
+//! as written and must end with the stated exit code, and a block marked `text` below it must be part of its output.
 //!
-//! A command is one line; a `\` at its end joins the next. `# exits N` after it states its exit code, else 0. Three things differ
-//! from a user's run: the folder `out` is in a scratch folder, `seekwise` and `cargo run --release --` are the debug build, and the
-//! terminal has `WIDTH` columns. Commands that build, install or check the whole repository belong to other steps, and are not run
-//! (`ELSEWHERE`).
+//! A command is one line; a `\` at its end joins the next. `# exits N` after it states its exit code, else 0. Three
+//! things differ from a user's run: the folder `out` is in a scratch folder, `seekwise` and `cargo run --release --`
+//! are the debug build, and the terminal has `COLUMNS` columns. Commands that build, install or check the whole
+//! repository belong to other steps, and are not run (`NOT_RUN`).
 //!
-//! A block marked `text` belongs to the last command before it. Its lines are consecutive lines of standard output; a line `…`
-//! stands for any number of others. `SEEKWISE_UPDATE=1 cargo xtask readme` rewrites the lines: each run of lines begins at the
-//! line of the output that is most like its first line, and keeps its length.
+//! A block marked `text` belongs to the last command before it. Its lines are consecutive lines of standard output; a
+//! line `…` stands for any number of others. `SEEKWISE_UPDATE=1 cargo xtask readme` rewrites the lines: each run of
+//! lines begins at the line of the output that is most like its first line, and keeps its length.
 //!
-//! A comment `<!-- holds: ratio.high < 1; verdict == "slower" -->` asserts what the prose concludes from the last command before
-//! it (`assertion`). It is checked on the command's `--json`, also when samples are rewritten. A comparison runs once more with
-//! the values of `--vary` in reverse, and then one of its assertions must fail. Each sample needs an assertion, and so does each
-//! section that draws a conclusion (`prose`).
+//! A comment `<!-- holds: ratio.high < 1; verdict == "slower" -->` asserts what the prose concludes from the last
+//! command before it (`assertion`). It is checked on the command's `--json`, also when samples are rewritten. A
+//! comparison runs once more with the values of `--vary` in reverse, and then one of its assertions must fail. Each
+//! sample needs an assertion, and so does each section that draws a conclusion (`prose`).
 
 mod assertion;
 mod prose;
@@ -24,16 +24,16 @@ use std::process::{Command, ExitCode};
 use serde_json::Value;
 
 use crate::cargo;
-use crate::steps::{Ended, shown};
+use crate::steps::{Ended, run_and_show};
 
-/// Commands of other steps: this check, the release build and its packing.
-const ELSEWHERE: [&str; 4] =
+/// The commands that other steps run: this check, the release build and its packing.
+const NOT_RUN: [&str; 4] =
     ["cargo xtask ci", "cargo xtask dist", "cargo xtask site", "cargo install --path crates/cli --locked"];
 
 /// Columns of the terminal for samples, so that they fit the README's width.
-const WIDTH: &str = "100";
+const COLUMNS: &str = "100";
 
-/// The line of a sample that stands for lines left out.
+/// The line of a sample that stands for any number of lines.
 const LEFT_OUT: &str = "…";
 
 /// The beginning of a page's assertions.
@@ -41,9 +41,9 @@ const HOLDS: &str = "<!-- holds:";
 
 /// A command with its exit code, samples of its output, and assertions about it.
 #[derive(Debug, Default, PartialEq)]
-struct Promise {
+struct PageCommand {
     line: String,
-    code: i32,
+    exit_code: i32,
     samples: Vec<Sample>,
     assertions: Vec<Assertion>,
 }
@@ -51,16 +51,16 @@ struct Promise {
 /// An assertion of a page about a command.
 #[derive(Debug, PartialEq)]
 struct Assertion {
-    /// The page's line, from 0.
-    at: usize,
+    /// The line of the page, from 0.
+    line_index: usize,
     text: String,
 }
 
-/// Lines of a command's output, in the README.
+/// Lines of a command's output on a page.
 #[derive(Debug, Default, PartialEq)]
 struct Sample {
-    /// The README's line, from 0, of the first.
-    at: usize,
+    /// The line of the page at which the sample begins, from 0.
+    line_index: usize,
     lines: Vec<String>,
 }
 
@@ -84,7 +84,7 @@ pub fn readme() -> Ended {
 }
 
 /// Checks these pages alone.
-pub fn some(pages: &[&str]) -> ExitCode {
+pub fn check_named_pages(pages: &[&str]) -> ExitCode {
     match check(pages) {
         Ended::Passed => ExitCode::SUCCESS,
         Ended::Skipped(why) | Ended::Failed(why) => {
@@ -95,85 +95,89 @@ pub fn some(pages: &[&str]) -> ExitCode {
 }
 
 fn check(pages: &[&str]) -> Ended {
-    if let Err(why) = cargo::program() {
+    if let Err(why) = cargo::build_debug_program() {
         return Ended::Failed(why);
     }
-    let scratch = match crate::scratch("readme") {
+    let scratch = match crate::empty_folder("readme") {
         Ok(folder) => folder,
         Err(error) => return Ended::Failed(format!("no scratch folder: {error}")),
     };
-    let wrong: Vec<String> = pages.iter().flat_map(|page| wrong(page, &scratch.join("out"))).collect();
-    match wrong.len() {
+    let faults: Vec<String> = pages.iter().flat_map(|page| check_page(page, &scratch.join("out"))).collect();
+    match faults.len() {
         0 => Ended::Passed,
-        count => Ended::Failed(format!("{count} promises of the pages are broken\n{}", wrong.join("\n"))),
+        count => Ended::Failed(format!("{count} promises of the pages are broken\n{}", faults.join("\n"))),
     }
 }
 
-/// Runs a page's commands; returns its broken promises.
-fn wrong(page: &str, out: &Path) -> Vec<String> {
+/// Runs a page's commands in a scratch folder; returns what differs from the page. If `SEEKWISE_UPDATE` is set,
+/// rewrites the samples instead.
+fn check_page(page: &str, out_folder: &Path) -> Vec<String> {
     let path = crate::root().join(page);
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) => return vec![format!("{page}: {error}")],
     };
-    let all = promises(&text);
-    if page == PAGES[0] && !all.iter().any(|promise| promise.line == ELSEWHERE[0]) {
-        return vec![format!("{page}: expected the command `{}`", ELSEWHERE[0])];
+    let all = parse_commands(&text);
+    if page == PAGES[0] && !all.iter().any(|command| command.line == NOT_RUN[0]) {
+        return vec![format!("{page}: expected the command `{}`", NOT_RUN[0])];
     }
-    let update = std::env::var_os("SEEKWISE_UPDATE").is_some();
-    let (mut wrong, mut lines): (Vec<String>, Vec<String>) = (Vec::new(), text.lines().map(str::to_owned).collect());
-    for promise in all.iter().filter(|promise| !ELSEWHERE.contains(&promise.line.as_str())) {
-        match keep(promise, out) {
-            Ok(printed) if update => renew(&mut lines, promise, &printed),
+    let is_update = std::env::var_os("SEEKWISE_UPDATE").is_some();
+    let (mut faults, mut lines): (Vec<String>, Vec<String>) = (Vec::new(), text.lines().map(str::to_owned).collect());
+    for command in all.iter().filter(|command| !NOT_RUN.contains(&command.line.as_str())) {
+        match run_command(command, out_folder) {
+            Ok(printed) if is_update => rewrite_samples(&mut lines, command, &printed),
             Ok(printed) => {
-                wrong.extend(promise.samples.iter().filter_map(|sample| differing(promise, sample, &printed)))
+                faults.extend(command.samples.iter().filter_map(|sample| differing_part(command, sample, &printed)))
             }
-            Err(why) => wrong.push(why),
+            Err(why) => faults.push(why),
         }
-        wrong.extend(not_held(promise, |line| json(line, promise.code, out)));
+        faults.extend(failed_assertions(command, |line| json_of_command(line, command.exit_code, out_folder)));
     }
-    wrong.extend(prose::unfounded(&text));
-    let written = if update { std::fs::write(&path, lines.join("\n") + "\n") } else { Ok(()) };
-    wrong.extend(written.err().map(|error| error.to_string()));
-    wrong.into_iter().map(|why| format!("{page}: {why}")).collect()
+    faults.extend(prose::unasserted_conclusions(&text));
+    let write_result = if is_update { std::fs::write(&path, lines.join("\n") + "\n") } else { Ok(()) };
+    faults.extend(write_result.err().map(|error| error.to_string()));
+    faults.into_iter().map(|why| format!("{page}: {why}")).collect()
 }
 
 /// The assertions that a command's JSON contradicts, and those that also hold with the sides swapped.
-fn not_held(promise: &Promise, json: impl Fn(&str) -> Result<Value, String>) -> Vec<String> {
-    let shown = promise.samples.first().map(|sample| sample.at);
-    let Some(first) = promise.assertions.first() else {
-        let unproven = |at| format!("line {at}: a sample of `{}` has no `{HOLDS} … -->`", promise.line);
-        return shown.map(unproven).into_iter().collect();
+fn failed_assertions(command: &PageCommand, json: impl Fn(&str) -> Result<Value, String>) -> Vec<String> {
+    let sample_line = command.samples.first().map(|sample| sample.line_index);
+    let Some(first) = command.assertions.first() else {
+        let unproven =
+            |line_number| format!("line {line_number}: a sample of `{}` has no `{HOLDS} … -->`", command.line);
+        return sample_line.map(unproven).into_iter().collect();
     };
-    let said = match json(&promise.line) {
-        Ok(said) => said,
-        Err(why) => return vec![format!("line {}: {why}", first.at + 1)],
+    let answer = match json(&command.line) {
+        Ok(answer) => answer,
+        Err(why) => return vec![format!("line {}: {why}", first.line_index + 1)],
     };
-    let fails = |it: &Assertion| {
-        let why = assertion::check(&it.text, &said).err()?;
+    let fault_of = |assertion: &Assertion| {
+        let why = assertion::check(&assertion.text, &answer).err()?;
         Some(format!(
             "line {}: `{}` does not hold for `{}`: {why}; correct the prose",
-            it.at + 1,
-            it.text,
-            promise.line
+            assertion.line_index + 1,
+            assertion.text,
+            command.line
         ))
     };
-    let mut wrong: Vec<String> = promise.assertions.iter().filter_map(fails).collect();
-    if let (true, Some(line)) = (wrong.is_empty(), swapped(&promise.line)) {
-        let tells = |swapped: Value| promise.assertions.iter().any(|it| assertion::check(&it.text, &swapped).is_err());
-        match json(&line).map(tells) {
+    let mut faults: Vec<String> = command.assertions.iter().filter_map(fault_of).collect();
+    if let (true, Some(line)) = (faults.is_empty(), with_swapped_sides(&command.line)) {
+        let is_contradicted = |swapped: Value| {
+            command.assertions.iter().any(|assertion| assertion::check(&assertion.text, &swapped).is_err())
+        };
+        match json(&line).map(is_contradicted) {
             Ok(true) => {}
-            // Equal sides are equal either way.
-            Ok(false) if said["verdict"].as_str().is_some_and(|it| it.starts_with("no difference")) => {}
-            Ok(false) => wrong.push(format!("line {}: its assertions hold for `{line}` too", first.at + 1)),
-            Err(why) => wrong.push(format!("line {}: {why}", first.at + 1)),
+            // Sides without a difference may be swapped.
+            Ok(false) if answer["verdict"].as_str().is_some_and(|verdict| verdict.starts_with("no difference")) => {}
+            Ok(false) => faults.push(format!("line {}: its assertions hold for `{line}` too", first.line_index + 1)),
+            Err(why) => faults.push(format!("line {}: {why}", first.line_index + 1)),
         }
     }
-    wrong
+    faults
 }
 
-/// A comparison with the values of `--vary` in reverse.
-fn swapped(line: &str) -> Option<String> {
+/// The command of a comparison with the values of `--vary` in reverse; `None` for other commands.
+fn with_swapped_sides(line: &str) -> Option<String> {
     let (before, rest) = line.split_once(" --vary ")?;
     let (pair, after) = rest.split_once(' ').map_or((rest, String::new()), |(pair, rest)| (pair, format!(" {rest}")));
     let (key, values) = pair.split_once('=')?;
@@ -181,56 +185,57 @@ fn swapped(line: &str) -> Option<String> {
     Some(format!("{before} --vary {key}={}{after}", reversed.join(",")))
 }
 
-/// The JSON of a command.
-fn json(line: &str, code: i32, out: &Path) -> Result<Value, String> {
-    let line = format!("{line} --json{}", if line.contains(" out/") { " --force" } else { "" });
-    let output = shell(&line, out).output().map_err(|error| format!("`{line}` did not start: {error}"))?;
-    if output.status.code() != Some(code) {
-        return Err(format!("`{line}` ended with {}, not {code}", output.status));
+/// Runs a command with `--json`; returns its JSON.
+fn json_of_command(line: &str, exit_code: i32, out_folder: &Path) -> Result<Value, String> {
+    let json_line = format!("{line} --json{}", if line.contains(" out/") { " --force" } else { "" });
+    let output =
+        shell(&json_line, out_folder).output().map_err(|error| format!("`{json_line}` did not start: {error}"))?;
+    if output.status.code() != Some(exit_code) {
+        return Err(format!("`{json_line}` ended with {}, not {exit_code}", output.status));
     }
-    serde_json::from_slice(&output.stdout).map_err(|error| format!("`{line}` printed no JSON: {error}"))
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("`{json_line}` printed no JSON: {error}"))
 }
 
 /// Runs a command; returns its standard output.
-fn keep(promise: &Promise, out: &Path) -> Result<Vec<String>, String> {
-    println!("$ {}", promise.line);
-    match shown(&mut shell(&promise.line, out)) {
-        Ok((status, output)) if status.code() == Some(promise.code) => Ok(output.out),
-        Ok((status, _)) => Err(format!("`{}` ended with {status}, not {}", promise.line, promise.code)),
-        Err(error) => Err(format!("`{}` did not start: {error}", promise.line)),
+fn run_command(command: &PageCommand, out_folder: &Path) -> Result<Vec<String>, String> {
+    println!("$ {}", command.line);
+    match run_and_show(&mut shell(&command.line, out_folder)) {
+        Ok((status, output)) if status.code() == Some(command.exit_code) => Ok(output.out),
+        Ok((status, _)) => Err(format!("`{}` ended with {status}, not {}", command.line, command.exit_code)),
+        Err(error) => Err(format!("`{}` did not start: {error}", command.line)),
     }
 }
 
-/// A command in a shell that finds the program.
-fn shell(line: &str, out: &Path) -> Command {
+/// A shell command that finds the program.
+fn shell(line: &str, out_folder: &Path) -> Command {
     let folder = crate::target().join("debug");
     let path = std::env::var("PATH").unwrap_or_default();
     let mut command = Command::new("sh");
     command
-        .args(["-c", &elsewhere(line, &out.display().to_string())])
+        .args(["-c", &with_scratch_folder(line, &out_folder.display().to_string())])
         .env("PATH", format!("{}:{path}", folder.display()))
-        .env("COLUMNS", WIDTH)
+        .env("COLUMNS", COLUMNS)
         .current_dir(crate::root());
     command
 }
 
 /// The commands of all blocks marked `sh`, with the samples below them.
-fn promises(text: &str) -> Vec<Promise> {
-    let (mut found, mut block, mut joined) = (Vec::<Promise>::new(), "", String::new());
-    for (at, line) in text.lines().enumerate() {
+fn parse_commands(text: &str) -> Vec<PageCommand> {
+    let (mut found, mut block, mut joined) = (Vec::<PageCommand>::new(), "", String::new());
+    for (index, line) in text.lines().enumerate() {
         if let Some(mark) = line.trim().strip_prefix("```") {
             block = mark;
             if let ("text", Some(last)) = (mark, found.last_mut()) {
-                last.samples.push(Sample { at: at + 1, lines: Vec::new() });
+                last.samples.push(Sample { line_index: index + 1, lines: Vec::new() });
             }
             continue;
         }
         match (block, found.last_mut().and_then(|last| last.samples.last_mut())) {
-            ("sh", _) => found.extend(promise(line.trim(), &mut joined)),
+            ("sh", _) => found.extend(command_of_line(line.trim(), &mut joined)),
             ("text", Some(sample)) => sample.lines.push(line.to_owned()),
             ("", _) => {
                 if let Some(last) = found.last_mut() {
-                    last.assertions.extend(assertions(at, line));
+                    last.assertions.extend(assertions_of_line(index, line));
                 }
             }
             _ => {}
@@ -240,14 +245,14 @@ fn promises(text: &str) -> Vec<Promise> {
 }
 
 /// The assertions in a line of a page.
-fn assertions(at: usize, line: &str) -> impl Iterator<Item = Assertion> {
+fn assertions_of_line(line_index: usize, line: &str) -> impl Iterator<Item = Assertion> {
     let inside = line.trim().strip_prefix(HOLDS).and_then(|rest| rest.strip_suffix("-->"));
     let each = inside.into_iter().flat_map(|inside| inside.split(';'));
-    each.map(move |text| Assertion { at, text: text.trim().to_owned() })
+    each.map(move |text| Assertion { line_index, text: text.trim().to_owned() })
 }
 
-/// The command that a line ends, if it does.
-fn promise(line: &str, joined: &mut String) -> Option<Promise> {
+/// The command that ends at this line, if one does; `joined` keeps lines that a `\` joins to the next.
+fn command_of_line(line: &str, joined: &mut String) -> Option<PageCommand> {
     if line.is_empty() || line.starts_with('#') {
         return None;
     }
@@ -255,63 +260,66 @@ fn promise(line: &str, joined: &mut String) -> Option<Promise> {
         joined.push_str(part);
         return None;
     }
-    let line = std::mem::take(joined) + line;
-    let (command, code) = match line.split_once("# exits ") {
-        Some((command, code)) => (command, code.trim().parse().expect("`# exits` is followed by a number")),
-        None => (line.split_once(" # ").map_or(line.as_str(), |(command, _)| command), 0),
+    let whole = std::mem::take(joined) + line;
+    let (text, exit_code) = match whole.split_once("# exits ") {
+        Some((text, code)) => (text, code.trim().parse().expect("`# exits` is followed by a number")),
+        None => (whole.split_once(" # ").map_or(whole.as_str(), |(text, _)| text), 0),
     };
-    Some(Promise { line: command.trim().to_owned(), code, ..Promise::default() })
+    Some(PageCommand { line: text.trim().to_owned(), exit_code, ..PageCommand::default() })
 }
 
-/// The runs of a sample's lines that follow one another, each with its place in the sample.
-fn runs(lines: &[String]) -> impl Iterator<Item = (usize, &[String])> {
-    let mut at = 0;
-    let run = move |run| {
-        let place = at;
-        at += <[String]>::len(run) + 1;
-        (place, run)
+/// The runs of consecutive lines of a sample, each with the index of its first line in the sample.
+fn unbroken_runs(lines: &[String]) -> impl Iterator<Item = (usize, &[String])> {
+    let mut next_index = 0;
+    let with_index = move |run| {
+        let index = next_index;
+        next_index += <[String]>::len(run) + 1;
+        (index, run)
     };
-    lines.split(|line| line == LEFT_OUT).map(run).filter(|(_, run)| !run.is_empty())
+    lines.split(|line| line == LEFT_OUT).map(with_index).filter(|(_, run)| !run.is_empty())
 }
 
-/// The part of a sample that is not in its command's output.
-fn differing(promise: &Promise, sample: &Sample, printed: &[String]) -> Option<String> {
-    let same = |a: &String, b: &String| a.trim_end() == b.trim_end();
+/// A message with the first part of a sample that is not in the command's output.
+fn differing_part(command: &PageCommand, sample: &Sample, printed: &[String]) -> Option<String> {
+    let is_same = |a: &String, b: &String| a.trim_end() == b.trim_end();
     let mut rest = printed;
-    for (place, run) in runs(&sample.lines) {
-        let there = rest.windows(run.len()).position(|lines| lines.iter().zip(run).all(|(a, b)| same(a, b)));
-        let Some(there) = there else {
-            let line = sample.at + place + 1;
+    for (index, run) in unbroken_runs(&sample.lines) {
+        let found = rest.windows(run.len()).position(|lines| lines.iter().zip(run).all(|(a, b)| is_same(a, b)));
+        let Some(position) = found else {
+            let line = sample.line_index + index + 1;
             let hint = "SEEKWISE_UPDATE=1 cargo xtask readme rewrites it";
-            return Some(format!("line {line}: not what `{}` prints; {hint}:\n{}", promise.line, run.join("\n")));
+            return Some(format!("line {line}: not what `{}` prints; {hint}:\n{}", command.line, run.join("\n")));
         };
-        rest = &rest[there + run.len()..];
+        rest = &rest[position + run.len()..];
     }
     None
 }
 
-/// Replaces the samples of a command by its present output.
-fn renew(lines: &mut [String], promise: &Promise, printed: &[String]) {
-    for sample in &promise.samples {
-        for (place, run) in runs(&sample.lines) {
-            let alike = |line: &String| line.chars().zip(run[0].chars()).take_while(|(a, b)| a == b).count();
-            // The first of those that come nearest.
-            let nearest = (0..printed.len()).rev().max_by_key(|&at| alike(&printed[at])).unwrap_or_default();
-            for (line, new) in lines[sample.at + place..][..run.len()].iter_mut().zip(printed.iter().skip(nearest)) {
+/// Replaces the lines of a command's samples by its present output.
+fn rewrite_samples(lines: &mut [String], command: &PageCommand, printed: &[String]) {
+    for sample in &command.samples {
+        for (index, run) in unbroken_runs(&sample.lines) {
+            let common_length = |line: &String| line.chars().zip(run[0].chars()).take_while(|(a, b)| a == b).count();
+            // The first of the lines that are most alike.
+            let nearest =
+                (0..printed.len()).rev().max_by_key(|&start| common_length(&printed[start])).unwrap_or_default();
+            for (line, new) in
+                lines[sample.line_index + index..][..run.len()].iter_mut().zip(printed.iter().skip(nearest))
+            {
                 *line = new.trim_end().to_owned();
             }
         }
     }
 }
 
-/// The command with the folder `out` put elsewhere, and the program built already.
-fn elsewhere(line: &str, out: &str) -> String {
-    let line = line.replace("cargo run --release --", "seekwise");
-    let word = |word: &str| match word.strip_prefix("out") {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("'{out}'{rest}"),
+/// The command with another folder in place of `out`, and with the built program in place of `cargo run`.
+fn with_scratch_folder(line: &str, out_folder: &str) -> String {
+    let with_program = line.replace("cargo run --release --", "seekwise");
+    let replace = |word: &str| match word.strip_prefix("out") {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("'{out_folder}'{rest}"),
         _ => word.to_owned(),
     };
-    line.split(' ').map(word).collect::<Vec<_>>().join(" ")
+    with_program.split(' ').map(replace).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -325,10 +333,13 @@ mod tests {
     #[test]
     fn commands_are_found_with_their_codes() {
         let text = "x\n```sh\na --out out\n# talk\nb \\\n  c   # why\nd # exits 2\n```\nwords\n```text\n 1\n 2\n```\n";
-        let found = promises(text);
-        let line = |line: &str, code| Promise { line: line.to_owned(), code, ..Promise::default() };
-        let sample = Sample { at: 10, lines: lines(" 1\n 2") };
-        assert_eq!(found, [line("a --out out", 0), line("b c", 0), Promise { samples: vec![sample], ..line("d", 2) }]);
+        let found = parse_commands(text);
+        let line = |line: &str, code| PageCommand { line: line.to_owned(), exit_code: code, ..PageCommand::default() };
+        let sample = Sample { line_index: 10, lines: lines(" 1\n 2") };
+        assert_eq!(
+            found,
+            [line("a --out out", 0), line("b c", 0), PageCommand { samples: vec![sample], ..line("d", 2) }]
+        );
     }
 
     /// What a comparison prints whose first side is quicker by this factor.
@@ -341,7 +352,7 @@ mod tests {
         let sample = "```text\nslower\n```\n";
         let text =
             format!("```sh\nx compare j --vary cache={vary} --runs 9\n```\n{sample}{assertions}\nCommits fall.\n");
-        not_held(&promises(&text)[0], compared)
+        failed_assertions(&parse_commands(&text)[0], compared)
     }
 
     #[test]
@@ -369,15 +380,18 @@ mod tests {
 
     #[test]
     fn only_the_folder_out_is_moved() {
-        assert_eq!(elsewhere("x --out out --log out/y output", "/t/out"), "x --out '/t/out' --log '/t/out'/y output");
-        assert_eq!(elsewhere("cargo run --release -- drives", "/t/out"), "seekwise drives");
+        assert_eq!(
+            with_scratch_folder("x --out out --log out/y output", "/t/out"),
+            "x --out '/t/out' --log '/t/out'/y output"
+        );
+        assert_eq!(with_scratch_folder("cargo run --release -- drives", "/t/out"), "seekwise drives");
     }
 
     #[test]
     fn a_sample_stands_in_what_is_printed_in_order() {
         let printed = lines("head\nrate 1\nmean 2\n\ntail 3");
         let of = |text: &str| {
-            differing(&Promise::default(), &Sample { at: 4, lines: lines(text) }, &printed)
+            differing_part(&PageCommand::default(), &Sample { line_index: 4, lines: lines(text) }, &printed)
                 .map(|why| why[..7].to_owned())
         };
         assert_eq!(of("rate 1\nmean 2"), None);
@@ -391,7 +405,7 @@ mod tests {
     fn a_sample_is_written_anew_in_its_place() {
         let text = "```sh\na\n```\n```text\nrate 7\nmean 8\n…\ntail 9\n```\nend";
         let mut readme = lines(text);
-        renew(&mut readme, &promises(text)[0], &lines("head\nrate 1\nmean 2\n\ntail 3"));
+        rewrite_samples(&mut readme, &parse_commands(text)[0], &lines("head\nrate 1\nmean 2\n\ntail 3"));
         assert_eq!(readme.join("\n"), text.replace('7', "1").replace('8', "2").replace('9', "3"));
     }
 }

@@ -1,9 +1,10 @@
-//! `cargo xtask results`: runs what must come out the same after every change of the house, and compares hashes of it with
-//! `validation/results.txt`. It says which rows differ, which are missing and which are new. `--write` renews the table; names of
-//! rows, or their beginnings, run these alone.
+//! `cargo xtask results`: runs commands whose results no change of the project may alter, and compares hashes of the
+//! results with `validation/results.txt`. It prints which rows differ, are missing or are new. `--write` renews the
+//! table; names of rows, or beginnings of names, limit the run to those rows.
 //!
-//! A row is a hash of figures: prose, paths and versions are left out (`results/figures.rs`). Runs are shortened, so a row
-//! is no published result. Commands whose figures are of the wall clock (`serve`, `crash`, `flush-audit`, `bench`) have no row.
+//! A row is a hash of figures; prose, paths and versions are left out (`results/figures.rs`). Runs are shortened, so
+//! that a row is no published result. Commands that measure real time (`serve`, `crash`, `flush-audit`, `bench`) have
+//! no row.
 
 mod figures;
 mod plan;
@@ -14,16 +15,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use self::plan::{Plan, SHARED, Take};
+use self::plan::{HashedPart, Plan, SHARED};
 use self::table::{Change, Row};
 use crate::cargo;
 
 /// The committed table.
 const TABLE: &str = "validation/results.txt";
 
-/// What the command line asks for.
+/// The command's options.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Asked {
+struct ResultsOptions {
     write: bool,
     program: Option<PathBuf>,
     rows: Vec<String>,
@@ -31,7 +32,7 @@ struct Asked {
 
 /// Runs the command: 0 if all rows are equal, 1 if one is not, 2 if it could not run.
 pub fn results(options: &[&str]) -> ExitCode {
-    match asked(options).and_then(|asked| run(&asked)) {
+    match parse_options(options).and_then(|options| run_and_compare(&options)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(why) => {
@@ -41,68 +42,69 @@ pub fn results(options: &[&str]) -> ExitCode {
     }
 }
 
-fn asked(options: &[&str]) -> Result<Asked, String> {
-    let mut asked = Asked::default();
-    let mut options = options.iter();
-    while let Some(&option) = options.next() {
-        match option {
-            "--write" => asked.write = true,
-            "--program" => asked.program = Some(options.next().ok_or("--program needs a path")?.into()),
+fn parse_options(arguments: &[&str]) -> Result<ResultsOptions, String> {
+    let mut options = ResultsOptions::default();
+    let mut rest = arguments.iter();
+    while let Some(&argument) = rest.next() {
+        match argument {
+            "--write" => options.write = true,
+            "--program" => options.program = Some(rest.next().ok_or("--program needs a path")?.into()),
             option if option.starts_with('-') => {
                 return Err(format!("{option}: expected --write, --program PATH or names of rows"));
             }
-            row => asked.rows.push(row.to_owned()),
+            row => options.rows.push(row.to_owned()),
         }
     }
-    if asked.write && !asked.rows.is_empty() {
+    if options.write && !options.rows.is_empty() {
         return Err("--write renews the whole table, and takes no rows".to_owned());
     }
-    Ok(asked)
+    Ok(options)
 }
 
-fn run(asked: &Asked) -> Result<bool, String> {
-    let program = match &asked.program {
+/// Runs the wanted commands and compares their rows, or writes the table; returns whether all is equal.
+fn run_and_compare(options: &ResultsOptions) -> Result<bool, String> {
+    let program = match &options.program {
         Some(path) => std::path::absolute(path).map_err(|why| format!("{}: {why}", path.display()))?,
-        None => cargo::program()?,
+        None => cargo::build_debug_program()?,
     };
-    let begun = Instant::now();
-    let kept = crate::target().join("xtask/results");
-    let plan = Plan::new(&program, shared().as_deref())?;
-    let pieces: Vec<_> = plan.pieces.into_iter().filter(|piece| piece.is_wanted(&asked.rows)).collect();
-    if pieces.is_empty() {
-        return Err(format!("no row begins with {}", asked.rows.join(" or ")));
+    let start = Instant::now();
+    let results_folder = crate::target().join("xtask/results");
+    let plan = Plan::new(&program, shared_folder().as_deref())?;
+    let runs: Vec<_> = plan.runs.into_iter().filter(|run| run.is_wanted(&options.rows)).collect();
+    if runs.is_empty() {
+        return Err(format!("no row begins with {}", options.rows.join(" or ")));
     }
-    crate::scratch("results").map_err(|why| format!("{}: {why}", kept.display()))?;
+    crate::empty_folder("results").map_err(|why| format!("{}: {why}", results_folder.display()))?;
     println!(
         "{} runs, {} of studies first",
-        pieces.len(),
-        pieces.iter().filter(|piece| piece.take == Take::Study).count()
+        runs.len(),
+        runs.iter().filter(|run| run.hashed_part == HashedPart::Study).count()
     );
-    let (mut rows, faults) = pool::run(&program, &pieces, &kept);
+    let (mut rows, faults) = pool::run_all(&program, &runs, &results_folder);
     faults.iter().for_each(|fault| eprintln!("failed: {fault}"));
-    rows.retain(|row| asked.rows.is_empty() || asked.rows.iter().any(|named| row.name.starts_with(named.as_str())));
+    rows.retain(|row| options.rows.is_empty() || options.rows.iter().any(|start| row.name.starts_with(start.as_str())));
     rows.sort_unstable();
-    println!("{} rows of {} runs in {:.0} s", rows.len(), pieces.len(), begun.elapsed().as_secs_f64());
+    println!("{} rows of {} runs in {:.0} s", rows.len(), runs.len(), start.elapsed().as_secs_f64());
     if plan.lacks_shared {
         println!("no shared files: rows below `{SHARED}` are neither run nor compared (set SEEKWISE_SHARED)");
     }
-    if asked.write && !faults.is_empty() {
+    if options.write && !faults.is_empty() {
         return Err(format!("{TABLE} stays as it is: {} runs failed", faults.len()));
     }
-    if asked.write {
-        return write(&rows, plan.lacks_shared).map(|()| true);
+    if options.write {
+        return write_table(&rows, plan.lacks_shared).map(|()| true);
     }
-    let expected = committed()?.into_iter().filter(|row| {
-        let run = asked.rows.is_empty() || asked.rows.iter().any(|named| row.name.starts_with(named.as_str()));
-        run && !(plan.lacks_shared && row.name.starts_with(SHARED))
+    let expected = read_committed_rows()?.into_iter().filter(|row| {
+        let is_run = options.rows.is_empty() || options.rows.iter().any(|start| row.name.starts_with(start.as_str()));
+        is_run && !(plan.lacks_shared && row.name.starts_with(SHARED))
     });
-    Ok(tell(&table::changes(&expected.collect::<Vec<_>>(), &rows), &kept) && faults.is_empty())
+    Ok(print_changes(&table::changed_rows(&expected.collect::<Vec<_>>(), &rows), &results_folder) && faults.is_empty())
 }
 
-/// Prints what changed; true if nothing did.
-fn tell(changes: &[(String, Change)], kept: &Path) -> bool {
+/// Prints the changes; returns whether there are none.
+fn print_changes(changes: &[(String, Change)], results_folder: &Path) -> bool {
     for (name, change) in changes {
-        println!("{:9} {name}", change.word());
+        println!("{:9} {name}", change.label());
     }
     let Some((first, _)) = changes.iter().find(|(_, change)| *change != Change::Missing).or(changes.first()) else {
         println!("all equal to {TABLE}");
@@ -113,30 +115,30 @@ fn tell(changes: &[(String, Change)], kept: &Path) -> bool {
          {}; build the former commit, keep its folder, and `diff -r` the two.\nIf the change is meant, say so in its commit, \
          and renew the table: cargo xtask results --write",
         changes.len(),
-        kept.display()
+        results_folder.display()
     );
     false
 }
 
-fn committed() -> Result<Vec<Row>, String> {
+fn read_committed_rows() -> Result<Vec<Row>, String> {
     let text = std::fs::read_to_string(crate::root().join(TABLE)).map_err(|why| format!("{TABLE}: {why}"))?;
     table::parse(&text).map_err(|why| format!("{TABLE}: {why}"))
 }
 
-/// Renews the table; rows that need shared files stay as they are where these lack.
-fn write(rows: &[Row], lacks_shared: bool) -> Result<(), String> {
-    let mut rows = rows.to_vec();
+/// Renews the table. Without the shared files, the rows that need them stay as they are.
+fn write_table(rows: &[Row], lacks_shared: bool) -> Result<(), String> {
+    let mut all = rows.to_vec();
     if lacks_shared {
-        rows.extend(committed()?.into_iter().filter(|row| row.name.starts_with(SHARED)));
-        rows.sort_unstable();
+        all.extend(read_committed_rows()?.into_iter().filter(|row| row.name.starts_with(SHARED)));
+        all.sort_unstable();
     }
-    std::fs::write(crate::root().join(TABLE), table::text(&rows)).map_err(|why| format!("{TABLE}: {why}"))?;
+    std::fs::write(crate::root().join(TABLE), table::render(&all)).map_err(|why| format!("{TABLE}: {why}"))?;
     println!("Rewritten: {TABLE}. See what changed before committing it.");
     Ok(())
 }
 
-/// Other people's files, if they are here.
-fn shared() -> Option<PathBuf> {
+/// The folder of other people's files, if it exists.
+fn shared_folder() -> Option<PathBuf> {
     let named = std::env::var_os("SEEKWISE_SHARED").map(PathBuf::from);
     let folder = named.unwrap_or_else(|| crate::root().join("../shared"));
     folder.join("wild").is_dir().then_some(folder)
@@ -148,19 +150,19 @@ mod tests {
 
     #[test]
     fn options_and_rows_are_told_apart() {
-        let all = asked(&["--program", "p", "study/a", "claim"]).unwrap();
+        let all = parse_options(&["--program", "p", "study/a", "claim"]).unwrap();
         assert_eq!((all.program, all.rows.len(), all.write), (Some("p".into()), 2, false));
-        assert!(asked(&["--write"]).unwrap().write);
+        assert!(parse_options(&["--write"]).unwrap().write);
         for wrong in [&["--write", "study/a"][..], &["--wrote"], &["--program"]] {
-            assert!(asked(wrong).is_err(), "{wrong:?}");
+            assert!(parse_options(wrong).is_err(), "{wrong:?}");
         }
     }
 
     #[test]
     fn only_a_table_without_changes_is_equal() {
-        assert!(tell(&[], Path::new("kept")));
+        assert!(print_changes(&[], Path::new("kept")));
         for change in [Change::Differs, Change::Missing, Change::New] {
-            assert!(!tell(&[("row".to_owned(), change)], Path::new("kept")), "{change:?}");
+            assert!(!print_changes(&[("row".to_owned(), change)], Path::new("kept")), "{change:?}");
         }
     }
 }

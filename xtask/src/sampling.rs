@@ -1,28 +1,28 @@
-//! `cargo xtask sampling [FOLDER]`: runs every built-in study with comparisons by its fixed sample and by sampling until decided,
-//! each on one core, and rewrites the table in docs/statistics.md: which verdicts are equal, and the cost of both. Results of the
-//! same build in the folder are not run again.
+//! `cargo xtask sampling [FOLDER]`: runs every built-in study with comparisons twice, by its fixed sample and by
+//! sampling until decided, each on one core, and rewrites the table in docs/statistics.md: which verdicts are equal,
+//! and the cost of both. Results of the same build in the folder are not made again.
 //!
-//! It reads the program's JSON by its lines: both outputs have the same comparisons and cells in the same order.
+//! The program's JSON is read by its lines: both outputs have equal comparisons and cells in the same order.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use crate::cargo;
-use crate::disksim::seconds;
+use crate::disksim::processor_seconds;
 
 /// Where the table stands, and the marks around it.
 const DOCUMENT: &str = "docs/statistics.md";
 const MARKS: [&str; 2] = ["<!-- samples -->\n", "<!-- end of samples -->"];
 
-/// The two samplings, fixed first: the option, which also names the folder.
-const WAYS: [&str; 2] = ["fixed", "until-decided"];
+/// The two samplings, the fixed one first: the name of the option, and of the folder.
+const SAMPLINGS: [&str; 2] = ["fixed", "until-decided"];
 
 /// Runs the command.
 pub fn sampling(options: &[&str]) -> ExitCode {
     let folder = options.first().map_or_else(|| crate::target().join("sampling"), PathBuf::from);
-    let made = cargo::release_build().and_then(|build| table(&folder.join(build)));
-    match made.and_then(|table| rewrite(&table)) {
+    let table = cargo::build_and_hash_release().and_then(|build| build_table(&folder.join(build)));
+    match table.and_then(|table| rewrite_document(&table)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("{why}");
@@ -50,25 +50,26 @@ enum Verdict {
     NotEnoughData,
 }
 
-fn table(folder: &Path) -> Result<String, String> {
+fn build_table(folder: &Path) -> Result<String, String> {
     let mut text = String::from(
         "| study | equal verdicts | only decided by sampling until decided | only decided by the fixed sample | one *no \
          difference* | opposite | virtual seconds | processor seconds |\n|---|---|---|---|---|---|---|---|\n",
     );
-    let (mut whole, mut as_said, mut as_said_verdicts) = ([0.0; 2], Vec::new(), 0);
+    let (mut processor_sums, mut unshortened, mut unshortened_verdicts) = ([0.0; 2], Vec::new(), 0);
     let mut sums = Counts::default();
     for study in studies()? {
-        let ways: Vec<Sampled> = WAYS.iter().map(|way| sampled(folder, way, &study)).collect::<Result<_, _>>()?;
-        let [fixed, until] = &ways[..] else { unreachable!("there are two") };
+        let samples: Vec<Sampled> =
+            SAMPLINGS.iter().map(|sampling| run_or_read_sample(folder, sampling, &study)).collect::<Result<_, _>>()?;
+        let [fixed, until] = &samples[..] else { unreachable!("there are two") };
         let counts = Counts::of(&study, &fixed.verdicts, &until.verdicts)?;
-        whole[0] += fixed.processor_s;
-        whole[1] += until.processor_s;
+        processor_sums[0] += fixed.processor_s;
+        processor_sums[1] += until.processor_s;
         if until.pilot_s == Some(0.0) {
             if counts.equal < counts.all {
                 return Err(format!("{study}: no run is shortened, but its verdicts differ"));
             }
-            as_said.push(format!("`{study}`"));
-            as_said_verdicts += counts.all;
+            unshortened.push(format!("`{study}`"));
+            unshortened_verdicts += counts.all;
             continue;
         }
         sums.add(&counts);
@@ -81,25 +82,30 @@ fn table(folder: &Path) -> Result<String, String> {
     }
     text += &format!("| all | {} | | |\n", sums.cells());
     text += &format!(
-        "\n{} studies are not shortened, because their jobs end by themselves, come at a rate or have power cuts: {}. Their {as_said_verdicts} \
+        "\n{} studies are not shortened, because their jobs end by themselves, come at a rate or have power cuts: {}. Their {unshortened_verdicts} \
          verdicts are equal.\n\nAll {} studies: {:.0} of {:.0} processor seconds.\n",
-        as_said.len(),
-        as_said.join(", "),
+        unshortened.len(),
+        unshortened.join(", "),
         studies()?.len(),
-        whole[1],
-        whole[0]
+        processor_sums[1],
+        processor_sums[0]
     );
     Ok(text)
 }
 
+/// Pairs of verdicts, of a study or of all: one by the fixed sample, one by sampling until decided.
 #[derive(Default)]
 struct Counts {
     all: usize,
     equal: usize,
+    /// Verdicts that only sampling until decided reaches.
     gained: usize,
+    /// Verdicts that only the fixed sample reaches.
     lost: usize,
-    both: usize,
-    turned: usize,
+    /// Pairs of which one says that there is no difference.
+    no_difference: usize,
+    /// Pairs of opposite verdicts.
+    opposite: usize,
 }
 
 impl Counts {
@@ -109,34 +115,34 @@ impl Counts {
         }
         let mut counts = Counts { all: fixed.len(), ..Counts::default() };
         for (fixed, until) in fixed.iter().zip(until) {
-            let place = match (fixed, until) {
+            let count = match (fixed, until) {
                 _ if fixed == until => &mut counts.equal,
                 (Verdict::NotEnoughData, _) => &mut counts.gained,
                 (_, Verdict::NotEnoughData) => &mut counts.lost,
-                (Verdict::NoDifference, _) | (_, Verdict::NoDifference) => &mut counts.both,
-                _ => &mut counts.turned,
+                (Verdict::NoDifference, _) | (_, Verdict::NoDifference) => &mut counts.no_difference,
+                _ => &mut counts.opposite,
             };
-            *place += 1;
+            *count += 1;
         }
         Ok(counts)
     }
 
     fn add(&mut self, other: &Counts) {
-        for (sum, of) in [
+        for (sum, count) in [
             (&mut self.all, other.all),
             (&mut self.equal, other.equal),
             (&mut self.gained, other.gained),
             (&mut self.lost, other.lost),
-            (&mut self.both, other.both),
-            (&mut self.turned, other.turned),
+            (&mut self.no_difference, other.no_difference),
+            (&mut self.opposite, other.opposite),
         ] {
-            *sum += of;
+            *sum += count;
         }
     }
 
     fn cells(&self) -> String {
-        let Counts { all, equal, gained, lost, both, turned } = self;
-        format!("{equal} of {all} | {gained} | {lost} | {both} | {turned}")
+        let Counts { all, equal, gained, lost, no_difference, opposite } = self;
+        format!("{equal} of {all} | {gained} | {lost} | {no_difference} | {opposite}")
     }
 }
 
@@ -156,33 +162,35 @@ fn studies() -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// The result of a study by one sampling; runs it if the folder has none.
-fn sampled(folder: &Path, way: &str, study: &str) -> Result<Sampled, String> {
-    let folder = folder.join(way);
+/// The result of a study by one sampling; the study runs if the folder has no result.
+fn run_or_read_sample(folder: &Path, sampling: &str, study: &str) -> Result<Sampled, String> {
+    let folder = folder.join(sampling);
     let fault = |why: std::io::Error| format!("{}: {why}", folder.display());
-    let (said, cost) = (folder.join(format!("{study}.json")), folder.join(format!("{study}.seconds")));
-    if !cost.exists() {
+    let (answer_path, cost_path) = (folder.join(format!("{study}.json")), folder.join(format!("{study}.seconds")));
+    if !cost_path.exists() {
         fs::create_dir_all(&folder).map_err(fault)?;
-        println!("$ seekwise study {study} --{way}");
+        println!("$ seekwise study {study} --{sampling}");
         let mut command = Command::new(crate::target().join("release/seekwise"));
-        command.args(["study", study, &format!("--{way}"), "--threads", "1", "--force", "--json", "--out"]);
+        command.args(["study", study, &format!("--{sampling}"), "--threads", "1", "--force", "--json", "--out"]);
         command.arg(folder.join(study));
         // The shell writes the answer to the file.
         let mut shell = Command::new("sh");
-        shell.args(["-c", "out=$1; shift; exec \"$@\" > \"$out\"", "sh"]).arg(&said);
+        shell.args(["-c", "out=$1; shift; exec \"$@\" > \"$out\"", "sh"]).arg(&answer_path);
         shell.arg(command.get_program()).args(command.get_args());
-        let spent = seconds(shell)?;
-        fs::write(&cost, spent.to_string()).map_err(fault)?;
+        let processor_s = processor_seconds(shell)?;
+        fs::write(&cost_path, processor_s.to_string()).map_err(fault)?;
     }
-    let text = fs::read_to_string(&said).map_err(fault)?;
-    let spent = fs::read_to_string(&cost).map_err(fault)?;
-    let processor_s = spent.trim().parse().map_err(|_| format!("{}: `{spent}` is no time", cost.display()))?;
-    let of = |key: &str| number(&text, key);
-    let [virtual_s, pilot_s, fixed_s] = ["virtual_s", "pilot_s", "fixed_s"].map(of);
+    let text = fs::read_to_string(&answer_path).map_err(fault)?;
+    let cost_text = fs::read_to_string(&cost_path).map_err(fault)?;
+    let processor_s =
+        cost_text.trim().parse().map_err(|_| format!("{}: `{cost_text}` is no time", cost_path.display()))?;
+    let number = |key: &str| number_below_sampling(&text, key);
+    let [virtual_s, pilot_s, fixed_s] = ["virtual_s", "pilot_s", "fixed_s"].map(number);
     Ok(Sampled { verdicts: verdicts(&text)?, virtual_s, pilot_s, fixed_s, processor_s })
 }
 
-/// The verdicts of all cells and of all cells together, in their order: those with a p, not those of regions.
+/// The verdicts of all cells and of all cells together, in the order of the JSON. Verdicts with a p are meant, not
+/// those of regions.
 fn verdicts(json: &str) -> Result<Vec<Verdict>, String> {
     let (mut last, mut words) = (None, Vec::new());
     for line in json.lines().map(str::trim) {
@@ -207,13 +215,13 @@ fn verdicts(json: &str) -> Result<Vec<Verdict>, String> {
 }
 
 /// The number of a key below `sampling`.
-fn number(json: &str, key: &str) -> Option<f64> {
+fn number_below_sampling(json: &str, key: &str) -> Option<f64> {
     let (_, sampling) = json.split_once("\n  \"sampling\": {")?;
     let (_, rest) = sampling.split_once(&format!("\"{key}\": "))?;
     rest.split([',', '\n']).next()?.parse().ok()
 }
 
-fn rewrite(table: &str) -> Result<(), String> {
+fn rewrite_document(table: &str) -> Result<(), String> {
     let path = crate::root().join(DOCUMENT);
     let text = fs::read_to_string(&path).map_err(|why| format!("{DOCUMENT}: {why}"))?;
     let [begin, end] = MARKS;
@@ -235,7 +243,10 @@ mod tests {
         assert_eq!(verdicts(JSON).unwrap(), [Verdict::Faster, Verdict::NotEnoughData]);
         assert!(verdicts(&JSON.replace("not enough", "far too few")).is_err());
         assert!(verdicts(&JSON.replace("p_adjusted", "p")).is_err(), "a study that compares has verdicts");
-        assert_eq!((number(JSON, "virtual_s"), number(JSON, "fixed_s")), (Some(12.5), None));
+        assert_eq!(
+            (number_below_sampling(JSON, "virtual_s"), number_below_sampling(JSON, "fixed_s")),
+            (Some(12.5), None)
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! `cargo xtask score`: runs every claim, also with its mechanism switched off, by the release build, and rewrites
-//! `validation/claims.toml`, the README's figures and the score of docs/claims.md. The test that compares them also rewrites them;
-//! nothing is decided here.
+//! `cargo xtask score`: runs every claim, also with its mechanism switched off, with the release build, and rewrites
+//! `validation/claims.toml`, the README's figures and the score of docs/claims.md. The test that compares them also
+//! rewrites them; nothing is decided here.
 
 use std::process::{Command, ExitCode, Stdio};
 
@@ -28,22 +28,22 @@ fn try_score() -> Ended {
     if !matches!(built, Ended::Passed) {
         return built;
     }
-    let said = match crate::scratch("score") {
+    let answer_path = match crate::empty_folder("score") {
         Ok(folder) => folder.join("claims.json"),
         Err(error) => return Ended::Failed(format!("no scratch folder: {error}")),
     };
-    println!("$ seekwise claims --ablate --json > {}", said.display());
+    println!("$ seekwise claims --ablate --json > {}", answer_path.display());
     let run = || {
         let mut claims = Command::new(target().join("release/seekwise"));
-        claims.args(["claims", "--ablate", "--json"]).stdout(Stdio::from(std::fs::File::create(&said)?)).status()
+        claims.args(["claims", "--ablate", "--json"]).stdout(Stdio::from(std::fs::File::create(&answer_path)?)).status()
     };
-    // 1: a claim fails, as some do.
+    // Exit code 1 means that a claim fails, as some do.
     match run().map(|status| status.code()) {
         Ok(Some(0 | 1)) => {}
         Ok(code) => return Ended::Failed(format!("`seekwise claims` ended with {code:?}")),
         Err(error) => return Ended::Failed(error.to_string()),
     }
-    let path = said.to_string_lossy();
+    let path = answer_path.to_string_lossy();
     let test =
         ["cargo", "test", "-p", "seekwise-cli", "--locked", "--test", "program", "readme::the_readme_and_the_score"];
     command(&test, &[("SEEKWISE_UPDATE", "1"), ("SEEKWISE_SCORE", &path)])

@@ -1,16 +1,17 @@
-//! `cargo xtask site`: the documents as a site, in `target/site`, by mdBook (installed to `target/tools` where it is not
-//! there), and all links and anchors of the built pages checked. Not part of `ci`: there `tidy` checks the sources' links.
+//! `cargo xtask site`: makes a site of the documents, in `target/site`, by mdBook (installed to `target/tools` if it is
+//! missing), and checks all links and anchors of the built pages. It is no part of `ci`, in which `tidy` checks the
+//! links of the sources.
 //!
-//! The documents link to one another and to files as they lie in the repository. So the book's sources are a folder laid
-//! out like it, with the chapters that `docs/SUMMARY.md` names and the files that these link to. Chapters that are notebooks are
-//! executed first, and shown with their output.
+//! The documents link to one another and to files of the repository by their paths there. So the book's sources are
+//! laid out like the repository: the chapters that `docs/SUMMARY.md` names, and the files that these link to. Chapters
+//! that are notebooks are executed first, and shown with their output.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use crate::links::links;
+use crate::links::find_links;
 use crate::python;
 use crate::steps::{Ended, command};
 use crate::tidy::SUMMARY;
@@ -18,20 +19,20 @@ use crate::tidy::SUMMARY;
 /// The mdBook that the site was written with.
 const MDBOOK: &str = "0.5.4";
 
-/// Without its server: only what builds.
+/// The command that installs mdBook without its server: only the part that builds is needed.
 const INSTALL: [&str; 7] = ["cargo", "install", "mdbook", "--locked", "--no-default-features", "--features", "search"];
 
-/// What a notebook's name ends in.
+/// The ending of a notebook's name.
 const NOTEBOOK: &str = ".ipynb";
 
-/// Pages of mdBook's own whose links are made for another place.
-const NOT_OURS: [&str; 2] = ["404.html", "toc.html"];
+/// Pages that mdBook adds, whose links are made for another place.
+const UNCHECKED_PAGES: [&str; 2] = ["404.html", "toc.html"];
 
 /// Runs the command.
 pub fn site() -> ExitCode {
     match try_site() {
         Ok(pages) => {
-            println!("{pages} pages, every link leads somewhere: {}", built().join("README.html").display());
+            println!("{pages} pages, every link leads somewhere: {}", site_folder().join("README.html").display());
             ExitCode::SUCCESS
         }
         Err(why) => {
@@ -42,36 +43,37 @@ pub fn site() -> ExitCode {
 }
 
 /// Where the site is built.
-fn built() -> PathBuf {
+fn site_folder() -> PathBuf {
     crate::target().join("site")
 }
 
-/// Builds the site and checks it; how many pages it has.
+/// Builds the site and checks its links; returns the number of pages.
 fn try_site() -> Result<usize, String> {
-    let book = crate::scratch("site").map_err(|error| error.to_string())?;
-    let notebooks = sources(&book).map_err(|error| format!("the book's sources: {error}"))?;
+    let book = crate::empty_folder("site").map_err(|error| error.to_string())?;
+    let notebooks = lay_out_sources(&book).map_err(|error| format!("the book's sources: {error}"))?;
     for (folder, files) in notebooks {
-        python::pages(&files, &book.join("src").join(folder))?;
+        python::render_notebooks(&files, &book.join("src").join(folder))?;
     }
-    let (program, output) = (mdbook()?, built());
+    let (program, output) = (find_or_install_mdbook()?, site_folder());
     let words = [&program, "build", &book.to_string_lossy(), "--dest-dir", &output.to_string_lossy()];
     passed(command(&words, &[]))?;
     let mut pages = Vec::new();
-    walk(&output, &mut pages);
-    pages.retain(|page| !NOT_OURS.iter().any(|name| page.ends_with(name)));
-    let broken: Vec<String> = pages.iter().flat_map(|page| broken(page)).collect();
+    collect_pages(&output, &mut pages);
+    pages.retain(|page| !UNCHECKED_PAGES.iter().any(|name| page.ends_with(name)));
+    let broken: Vec<String> = pages.iter().flat_map(|page| broken_links(page)).collect();
     if broken.is_empty() { Ok(pages.len()) } else { Err(broken.join("\n")) }
 }
 
-/// Lays out the chapters and what they link to, but for notebooks; answers these by their folders.
-fn sources(book: &Path) -> std::io::Result<BTreeMap<String, Vec<String>>> {
+/// Lays out the chapters, except for notebooks, and the files that they link to. Returns the notebooks by their
+/// folders.
+fn lay_out_sources(book: &Path) -> std::io::Result<BTreeMap<String, Vec<String>>> {
     let root = crate::root();
-    let place = |name: &str| {
+    let prepare_place = |name: &str| {
         let to = book.join("src").join(name);
         fs::create_dir_all(to.parent().expect("a file lies in a folder")).map(|()| to)
     };
     let summary = fs::read_to_string(root.join(SUMMARY))?;
-    let chapters: Vec<String> = links(&summary).into_iter().map(|(_, link)| from_root("docs", &link)).collect();
+    let chapters: Vec<String> = find_links(&summary).into_iter().map(|(_, link)| from_root("docs", &link)).collect();
     let mut notebooks: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for chapter in &chapters {
         let folder = Path::new(chapter).parent().expect("a file lies in a folder").to_string_lossy().into_owned();
@@ -80,27 +82,27 @@ fn sources(book: &Path) -> std::io::Result<BTreeMap<String, Vec<String>>> {
             notebooks.entry(folder).or_default().push(root.join(chapter).display().to_string());
             continue;
         }
-        fs::write(place(chapter)?, of_pages(&text))?;
-        for (_, link) in links(&text) {
+        fs::write(prepare_place(chapter)?, with_links_to_pages(&text))?;
+        for (_, link) in find_links(&text) {
             let name = from_root(&folder, link.split('#').next().unwrap_or_default());
             if root.join(&name).is_file() && !chapters.contains(&name) {
-                fs::copy(root.join(&name), place(&name)?)?;
+                fs::copy(root.join(&name), prepare_place(&name)?)?;
             }
         }
     }
-    let moved = links(&summary).into_iter().fold(summary.clone(), |text, (_, link)| {
+    let rooted_summary = find_links(&summary).into_iter().fold(summary.clone(), |text, (_, link)| {
         text.replace(&format!("]({link})"), &format!("]({})", from_root("docs", &link)))
     });
     // Documents link to the table of contents too, so it is a page as well.
-    fs::write(place(SUMMARY)?, of_pages(&summary))?;
-    let moved = moved.replacen("](README.md)", &format!("](README.md)\n[Contents]({SUMMARY})"), 1);
-    fs::write(book.join("src/SUMMARY.md"), of_pages(&moved))?;
+    fs::write(prepare_place(SUMMARY)?, with_links_to_pages(&summary))?;
+    let book_summary = rooted_summary.replacen("](README.md)", &format!("](README.md)\n[Contents]({SUMMARY})"), 1);
+    fs::write(book.join("src/SUMMARY.md"), with_links_to_pages(&book_summary))?;
     fs::copy(root.join("docs/book.toml"), book.join("book.toml"))?;
     Ok(notebooks)
 }
 
-/// A text whose links to notebooks lead to their pages.
-fn of_pages(text: &str) -> String {
+/// The text of a document, with links to notebooks led to their pages.
+fn with_links_to_pages(text: &str) -> String {
     text.replace(&format!("{NOTEBOOK})"), ".md)")
 }
 
@@ -116,8 +118,8 @@ fn from_root(folder: &str, link: &str) -> String {
     parts.join("/")
 }
 
-/// The mdBook that is there, else one that is installed now.
-fn mdbook() -> Result<String, String> {
+/// The path of mdBook, which is installed if it is missing.
+fn find_or_install_mdbook() -> Result<String, String> {
     let tools = crate::target().join("tools");
     let ours = tools.join("bin/mdbook").to_string_lossy().into_owned();
     for name in [&ours, "mdbook"] {
@@ -138,30 +140,31 @@ fn passed(ended: Ended) -> Result<(), String> {
 }
 
 /// All pages below a folder, sorted.
-fn walk(folder: &Path, pages: &mut Vec<PathBuf>) {
+fn collect_pages(folder: &Path, pages: &mut Vec<PathBuf>) {
     let mut paths: Vec<PathBuf> =
         fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     paths.sort();
     for path in paths {
         match path.is_dir() {
-            true => walk(&path, pages),
+            true => collect_pages(&path, pages),
             false if path.extension().is_some_and(|end| end == "html") => pages.push(path),
             false => {}
         }
     }
 }
 
-/// The links of a page that lead nowhere.
-fn broken(page: &Path) -> Vec<String> {
+/// The links of a page that lead nowhere, with what is missing.
+fn broken_links(page: &Path) -> Vec<String> {
     let text = fs::read_to_string(page).unwrap_or_default();
     let links: BTreeSet<String> = ["href", "src"].iter().flat_map(|name| attributes(&text, name)).collect();
-    let outside = |link: &String| link.contains(':') || link.starts_with("//");
-    let told = |link: String| missing(page, &text, &link).map(|what| format!("{}: `{link}`: {what}", page.display()));
-    links.into_iter().filter(|link| !outside(link)).filter_map(told).collect()
+    let is_external = |link: &String| link.contains(':') || link.starts_with("//");
+    let fault =
+        |link: String| missing_target(page, &text, &link).map(|what| format!("{}: `{link}`: {what}", page.display()));
+    links.into_iter().filter(|link| !is_external(link)).filter_map(fault).collect()
 }
 
-/// What is not there of what a page's link leads to.
-fn missing(page: &Path, text: &str, link: &str) -> Option<&'static str> {
+/// What is missing at the target of a page's link.
+fn missing_target(page: &Path, text: &str, link: &str) -> Option<&'static str> {
     let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
     let target = page.parent().expect("a page lies in a folder").join(path);
     if !path.is_empty() && !target.exists() {
@@ -192,7 +195,7 @@ mod tests {
 
     #[test]
     fn links_to_notebooks_lead_to_their_pages() {
-        assert_eq!(of_pages("[a](b/c.ipynb), [c.ipynb](d.md)"), "[a](b/c.md), [c.ipynb](d.md)");
+        assert_eq!(with_links_to_pages("[a](b/c.ipynb), [c.ipynb](d.md)"), "[a](b/c.md), [c.ipynb](d.md)");
     }
 
     #[test]
@@ -203,7 +206,7 @@ mod tests {
         let text = "<a href=\"a.html#x\"> <p id=\"x\"> <a href=\"#y\"> <img src=\"b.svg\"> <a href=\"https://z\">";
         fs::write(&page, text).unwrap();
         let found: Vec<String> =
-            broken(&page).iter().map(|told| told.split(": ").skip(1).collect::<Vec<_>>().join(": ")).collect();
+            broken_links(&page).iter().map(|told| told.split(": ").skip(1).collect::<Vec<_>>().join(": ")).collect();
         fs::remove_dir_all(&folder).unwrap();
         assert_eq!(found, ["`#y`: no such place in it", "`b.svg`: no such file"]);
     }

@@ -1,6 +1,7 @@
-//! The steps of `cargo xtask ci`: each is passed, failed, or skipped with the reason. All are tried, whatever failed
-//! before. Below the table stands again what each failed step said last, then what was skipped. The last line counts the steps;
-//! a test that skips itself inside a passed step, for want of a program or a right, counts as skipped too.
+//! The steps of `cargo xtask ci`. Each step ends as passed, as failed, or as skipped with the reason, and all are
+//! tried, whatever failed before. Below their table the last output of each failed step is shown again, then the
+//! reasons of skipped ones. The last line counts them; a test that skips itself inside a passed step, because a program
+//! or a right is missing, counts as skipped too.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
@@ -11,13 +12,13 @@ use std::time::Instant;
 use crate::excerpt::{Output, excerpt};
 use crate::{cargo, mutate, package, python, readme, tidy, twice, web};
 
-/// How a step ended.
+/// How a step or a command ended.
 pub enum Ended {
-    /// As it should.
+    /// The check passed.
     Passed,
-    /// Could not be tried here: the reason.
+    /// The check cannot run here; why.
     Skipped(String),
-    /// Not as it should: what is wrong. The first line stands in the table, what follows below it.
+    /// The check failed; what is wrong. The first line stands in the table of steps, the others below it.
     Failed(String),
 }
 
@@ -27,12 +28,12 @@ pub struct Step {
     /// Its name on the command line.
     pub name: &'static str,
     /// What it checks.
-    pub what: &'static str,
-    /// Runs it; tests that skip themselves are added to the list.
+    pub description: &'static str,
+    /// Runs the step; the reasons of tests that skip themselves are added to the list.
     run: Run,
 }
 
-/// What a step does.
+/// The work of a step.
 #[derive(Clone, Copy)]
 enum Run {
     Call(fn(&mut Vec<String>) -> Ended),
@@ -42,13 +43,13 @@ enum Run {
 
 impl Step {
     /// A step of this name.
-    pub const fn new(name: &'static str, what: &'static str, run: fn(&mut Vec<String>) -> Ended) -> Self {
-        Self { name, what, run: Run::Call(run) }
+    pub const fn new(name: &'static str, description: &'static str, run: fn(&mut Vec<String>) -> Ended) -> Self {
+        Self { name, description, run: Run::Call(run) }
     }
 
     /// The tests of one package.
     pub const fn of_package(package: &'static str) -> Self {
-        Self { name: package, what: "its own tests", run: Run::TestsOfPackage }
+        Self { name: package, description: "its own tests", run: Run::TestsOfPackage }
     }
 
     fn run(&self, skipped: &mut Vec<String>) -> Ended {
@@ -59,7 +60,7 @@ impl Step {
     }
 }
 
-/// All steps, the quickest to fail first. What builds in the same profile stands together.
+/// All steps, the quickest to fail first. Steps that build in one profile stand together.
 pub const ALL: &[Step] = &[
     Step::new("fmt", "source is formatted", |_| cargo::fmt()),
     Step::new("tidy", "rules that no compiler checks", |_| tidy::tidy()),
@@ -73,28 +74,29 @@ pub const ALL: &[Step] = &[
     Step::new("doctest", "the examples in the documentation", |_| cargo::doctest()),
     Step::new("python", "the Python module: tests, notebooks, types", python::test),
     Step::new("twice", "a study on one core and on two gives equal bytes", |_| twice::twice()),
-    Step::new("mutate", "the program with changed inputs of every kind", |_| mutate::short()),
+    Step::new("mutate", "the program with changed inputs of every kind", |_| mutate::check_in_ci()),
     Step::new("readme", "the commands of README and manual, run as written", |_| readme::readme()),
     Step::new("page", "the report page, rebuilt, is the committed one", |_| web::page()),
     Step::new("webtest", "the report page's tests", |_| web::test()),
 ];
 
-/// What `ci --all` adds, before a release.
+/// The steps that `ci --all` adds, before a release.
 pub const BEFORE_RELEASE: &[Step] = &[Step::new("release", "the program as users build it", |_| cargo::release())];
 
-/// The variable that has tests draw all that they can.
-const DRAWS: &str = "SEEKWISE_DRAWS";
+/// The variable by which tests make all their random draws.
+const DRAWS_VARIABLE: &str = "SEEKWISE_DRAWS";
 
-/// What `ci` runs.
-pub fn due() -> Vec<Step> {
-    let before_release = std::env::var_os(DRAWS).is_some_and(|draws| draws == "all");
+/// The steps that `ci` runs.
+pub fn ci_steps() -> Vec<Step> {
+    let before_release = std::env::var_os(DRAWS_VARIABLE).is_some_and(|draws| draws == "all");
     ALL.iter().chain(BEFORE_RELEASE.iter().filter(|_| before_release)).copied().collect()
 }
 
-/// `ci --all`: this program again, with all draws.
+/// Runs `ci --all`: this program once more, with all draws.
 pub fn ci_all() -> ExitCode {
-    let again = std::env::current_exe().and_then(|this| Command::new(this).arg("ci").env(DRAWS, "all").status());
-    match again {
+    let rerun =
+        std::env::current_exe().and_then(|this| Command::new(this).arg("ci").env(DRAWS_VARIABLE, "all").status());
+    match rerun {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {
@@ -105,44 +107,44 @@ pub fn ci_all() -> ExitCode {
 }
 
 /// The step of this name.
-pub fn named(name: &str) -> Option<Step> {
+pub fn find_step(name: &str) -> Option<Step> {
     ALL.iter().chain(BEFORE_RELEASE).find(|step| step.name == name).copied()
 }
 
-/// Has tests write what they compare with.
-const UPDATE: &str = "SEEKWISE_UPDATE";
+/// The variable by which tests rewrite the files that they compare with.
+const UPDATE_VARIABLE: &str = "SEEKWISE_UPDATE";
 
-/// Runs steps and counts them.
-pub fn run(steps: &[Step]) -> ExitCode {
-    if std::env::var_os(UPDATE).is_some() {
-        eprintln!("{UPDATE} is set: tests would write what they compare with; expected it unset");
+/// Runs steps, prints how each ended, and counts them.
+pub fn run_steps(steps: &[Step]) -> ExitCode {
+    if std::env::var_os(UPDATE_VARIABLE).is_some() {
+        eprintln!("{UPDATE_VARIABLE} is set: tests would write what they compare with; expected it unset");
         return ExitCode::from(2);
     }
-    let (mut counts, mut lines, mut ends, mut skipped) = (Counts::default(), Vec::new(), String::new(), Vec::new());
+    let (mut counts, mut table, mut failures, mut skipped) = (Counts::default(), Vec::new(), String::new(), Vec::new());
     for step in steps {
-        println!("==== {}: {}", step.name, step.what);
-        let (start, mut inside) = (Instant::now(), Vec::new());
-        let ended = step.run(&mut inside);
+        println!("==== {}: {}", step.name, step.description);
+        let (start, mut skipped_tests) = (Instant::now(), Vec::new());
+        let ended = step.run(&mut skipped_tests);
         let seconds = start.elapsed().as_secs_f64();
-        counts.add(&ended, inside.len());
+        counts.add(&ended, skipped_tests.len());
         let (word, reason) = match ended {
             Ended::Passed => ("passed", String::new()),
             Ended::Skipped(reason) => ("skipped", format!(": {reason}")),
             Ended::Failed(reason) => ("FAILED", format!(": {reason}")),
         };
-        let (reason, end) = reason.split_once('\n').unwrap_or((&reason, ""));
-        if !end.is_empty() {
-            ends.push_str(&format!("==== {} FAILED{reason}\n{end}\n\n", step.name));
+        let (reason, excerpt) = reason.split_once('\n').unwrap_or((&reason, ""));
+        if !excerpt.is_empty() {
+            failures.push_str(&format!("==== {} FAILED{reason}\n{excerpt}\n\n", step.name));
         }
         if word == "skipped" {
             skipped.push(format!("skipped: {}{reason}", step.name));
         }
-        skipped.extend(inside.into_iter().map(|why| format!("skipped in {}: {why}", step.name)));
-        lines.push(format!("{:8} {word:8} {seconds:7.1} s{reason}", step.name));
-        println!("==== {}", lines[lines.len() - 1]);
+        skipped.extend(skipped_tests.into_iter().map(|why| format!("skipped in {}: {why}", step.name)));
+        table.push(format!("{:8} {word:8} {seconds:7.1} s{reason}", step.name));
+        println!("==== {}", table[table.len() - 1]);
     }
-    let skipped: String = skipped.iter().map(|line| format!("{line}\n")).collect();
-    println!("\n{}\n\n{ends}{skipped}{counts}", lines.join("\n"));
+    let skipped_lines: String = skipped.iter().map(|line| format!("{line}\n")).collect();
+    println!("\n{}\n\n{failures}{skipped_lines}{counts}", table.join("\n"));
     if counts.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -156,14 +158,14 @@ struct Counts {
 
 impl Counts {
     /// Counts a step in which so many tests skipped themselves.
-    fn add(&mut self, ended: &Ended, inside: usize) {
+    fn add(&mut self, ended: &Ended, skipped_tests: usize) {
         let count = match ended {
             Ended::Passed => &mut self.passed,
             Ended::Failed(_) => &mut self.failed,
             Ended::Skipped(_) => &mut self.skipped,
         };
         *count += 1;
-        self.skipped += inside;
+        self.skipped += skipped_tests;
     }
 }
 
@@ -173,8 +175,9 @@ impl fmt::Display for Counts {
     }
 }
 
-/// The reasons of tests that skipped themselves: ours print `skipped: …` or `skipped, …`, pytest `SKIPPED [1] …`.
-fn skips(lines: &[String]) -> impl Iterator<Item = String> {
+/// The reasons in the output of tests that skipped themselves: ours print `skipped: …` or `skipped, …`, pytest prints
+/// `SKIPPED [1] …`.
+fn skip_reasons(lines: &[String]) -> impl Iterator<Item = String> {
     let reason = |line: &String| {
         let rest = line.strip_prefix("skipped").or_else(|| line.strip_prefix("SKIPPED"))?;
         let reason = rest.trim_start_matches([':', ',', ' ']);
@@ -183,30 +186,31 @@ fn skips(lines: &[String]) -> impl Iterator<Item = String> {
     lines.iter().filter_map(reason)
 }
 
-/// Runs tests in a folder whose output is complete, also that of passed ones; adds the reasons of those that skip themselves.
+/// Runs tests in a folder; adds the reasons of those that skip themselves. The command must also show the output of
+/// passed tests.
 pub fn run_tests(folder: &Path, words: &[&str], environment: &[(&str, &str)], skipped: &mut Vec<String>) -> Ended {
-    let (ended, output) = run_kept(folder, words, environment);
-    skipped.extend(skips(&output.out).chain(skips(&output.err)));
+    let (ended, output) = run_and_keep_output(folder, words, environment);
+    skipped.extend(skip_reasons(&output.out).chain(skip_reasons(&output.err)));
     ended
 }
 
-/// Runs a command in the repository's folder; its own output stays visible.
+/// Runs a command in the root folder; its output stays visible.
 pub fn command(words: &[&str], environment: &[(&str, &str)]) -> Ended {
     run_in(&crate::root(), words, environment)
 }
 
 /// Runs a command in a folder.
 pub fn run_in(folder: &Path, words: &[&str], environment: &[(&str, &str)]) -> Ended {
-    run_kept(folder, words, environment).0
+    run_and_keep_output(folder, words, environment).0
 }
 
 /// Runs a command in a folder, and keeps what it prints.
-fn run_kept(folder: &Path, words: &[&str], environment: &[(&str, &str)]) -> (Ended, Output) {
+fn run_and_keep_output(folder: &Path, words: &[&str], environment: &[(&str, &str)]) -> (Ended, Output) {
     let line = words.join(" ");
     println!("$ {line}");
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).envs(environment.iter().copied()).current_dir(folder);
-    match shown(&mut command) {
+    match run_and_show(&mut command) {
         Ok((status, output)) if status.success() => (Ended::Passed, output),
         Ok((status, output)) => {
             let why = format!("`{line}` ended with {status}\n{}", excerpt(&output).join("\n"));
@@ -216,26 +220,26 @@ fn run_kept(folder: &Path, words: &[&str], environment: &[(&str, &str)]) -> (End
     }
 }
 
-/// Runs a command whose output is shown as it comes, and kept.
-pub fn shown(command: &mut Command) -> std::io::Result<(ExitStatus, Output)> {
+/// Runs a command, shows its output as it comes, and returns it.
+pub fn run_and_show(command: &mut Command) -> std::io::Result<(ExitStatus, Output)> {
     // Cargo sees a pipe, and would leave colours out.
     if std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
         command.env("CARGO_TERM_COLOR", "always");
     }
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let (out, err) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
-    let errors = std::thread::spawn(move || pass_on(err, std::io::stderr()));
-    let out = pass_on(out, std::io::stdout())?;
+    let errors = std::thread::spawn(move || copy_lines(err, std::io::stderr()));
+    let out = copy_lines(out, std::io::stdout())?;
     let err = errors.join().expect("passing lines on does not panic")?;
     Ok((child.wait()?, Output { out, err }))
 }
 
-/// Writes all that is read, and returns it in lines.
-fn pass_on(from: impl Read, mut to: impl Write) -> std::io::Result<Vec<String>> {
-    let (mut from, mut lines, mut line) = (BufReader::new(from), Vec::new(), Vec::new());
-    while from.read_until(b'\n', &mut line)? > 0 {
-        // Who reads our output may have gone; the command is to end all the same.
-        let _ = to.write_all(&line).and_then(|()| to.flush());
+/// Copies all input to the output, and returns its lines.
+fn copy_lines(input: impl Read, mut output: impl Write) -> std::io::Result<Vec<String>> {
+    let (mut reader, mut lines, mut line) = (BufReader::new(input), Vec::new(), Vec::new());
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        // If nobody reads our output any more, the command goes on all the same.
+        let _ = output.write_all(&line).and_then(|()| output.flush());
         lines.push(String::from_utf8_lossy(&line).trim_end_matches('\n').to_owned());
         line.clear();
     }
@@ -264,7 +268,7 @@ mod tests {
     fn tests_that_skip_themselves_are_found() {
         let out = "test a ... ok\n---- a stdout ----\nskipped: no fio 3.33\nskipped, sqlite: no root\nskippedness\n\
                    SKIPPED [1] test_ray.py:3: no ray\n all skipped: no\n";
-        let found: Vec<String> = skips(&lines(out)).collect();
+        let found: Vec<String> = skip_reasons(&lines(out)).collect();
         assert_eq!(found, ["no fio 3.33", "sqlite: no root", "[1] test_ray.py:3: no ray"]);
     }
 }

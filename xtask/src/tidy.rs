@@ -1,5 +1,5 @@
-//! Rules about the repository that no compiler checks. Each rule looks at the files and says what is wrong; the step
-//! fails if anything is. A rule that cannot be checked here is advice, in CONTRIBUTING.md.
+//! Checks rules about the repository that no compiler checks. Each rule looks at the files and prints its faults; the
+//! step fails if there are any. A rule that cannot be checked here is advice, in CONTRIBUTING.md.
 //!
 //! | file | rules about |
 //! |---|---|
@@ -28,9 +28,9 @@ use crate::steps::Ended;
 
 /// A text file of the repository.
 pub struct Text {
-    /// Its path from the root, with `/`.
+    /// Its path from the root, with `/` between folders.
     pub path: String,
-    /// What is in it.
+    /// The file's contents.
     pub text: String,
 }
 
@@ -41,16 +41,16 @@ impl Text {
     }
 }
 
-/// Folders that hold nothing of ours: built, fetched or written by the program.
+/// Folders without sources of ours: built, fetched or written by the program.
 const SKIPPED: [&str; 7] = ["target", "out", ".git", "node_modules", "dist", "corpus", "artifacts"];
 
-/// What a text file's name ends in.
+/// The endings of text files' names.
 const TEXTS: [&str; 11] = [".rs", ".toml", ".md", ".ts", ".css", ".html", ".json", ".run", ".fio", ".icf", ".txt"];
 
 /// Runs all rules.
 pub fn tidy() -> Ended {
     let root = crate::root();
-    let files = texts(&root);
+    let files = read_texts(&root);
     let mut faults = Vec::new();
     shape::check(&files, &mut faults);
     documentation::check(&files, &mut faults);
@@ -69,9 +69,9 @@ pub fn tidy() -> Ended {
 }
 
 /// All text files of ours, sorted by path.
-fn texts(root: &Path) -> Vec<Text> {
+fn read_texts(root: &Path) -> Vec<Text> {
     let mut paths = Vec::new();
-    walk(root, &mut paths);
+    collect_paths(root, &mut paths);
     paths.sort();
     let text = |path: PathBuf| {
         let name = path.strip_prefix(root).expect("found below the root").to_string_lossy().replace('\\', "/");
@@ -80,13 +80,13 @@ fn texts(root: &Path) -> Vec<Text> {
     paths.into_iter().filter_map(text).collect()
 }
 
-fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+fn collect_paths(folder: &Path, paths: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
         if path.is_dir() && !SKIPPED.contains(&name.as_str()) {
-            walk(&path, found);
+            collect_paths(&path, paths);
         } else if path.is_file() && (TEXTS.iter().any(|end| name.ends_with(end)) || name == "run") {
-            found.push(path);
+            paths.push(path);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Same input, same output: a small study on one core and on two must leave equal bytes, records and report alike.
-//! A third run continues a study that was cut short. All of it with a fixed sample, and with sampling until decided.
+//! `cargo xtask twice`: a small study on one core and on two must leave equal bytes, records and report alike. A third
+//! run resumes a study that was cut short. All this is done with a fixed sample, and with sampling until decided.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use crate::steps::{Ended, run_in};
 
 const STUDY: &str = include_str!("small.toml");
 
-/// What is compared.
+/// The files that are compared.
 const FILES: [&str; 4] = ["study.toml", "made-from.json", "results.jsonl", "report.html"];
 
 /// Runs the step.
 pub fn twice() -> Ended {
-    let program = match cargo::program() {
+    let program = match cargo::build_debug_program() {
         Ok(program) => program,
         Err(why) => return Ended::Failed(why),
     };
-    for how in ["--fixed", "--until-decided"] {
-        match try_twice(&program, how).unwrap_or_else(|error| Ended::Failed(error.to_string())) {
+    for sampling in ["--fixed", "--until-decided"] {
+        match try_twice(&program, sampling).unwrap_or_else(|error| Ended::Failed(error.to_string())) {
             Ended::Passed => {}
             ended => return ended,
         }
@@ -27,21 +27,21 @@ pub fn twice() -> Ended {
     Ended::Passed
 }
 
-fn try_twice(program: &Path, how: &str) -> std::io::Result<Ended> {
-    let scratch = crate::scratch("twice")?;
+fn try_twice(program: &Path, sampling: &str) -> std::io::Result<Ended> {
+    let scratch = crate::empty_folder("twice")?;
     fs::write(scratch.join("small.toml"), STUDY)?;
-    let results = |threads: &str| -> std::io::Result<Result<PathBuf, Ended>> {
+    let run_on = |threads: &str| -> std::io::Result<Result<PathBuf, Ended>> {
         // The report names the command that made it, so both runs use one folder's name.
         let folder = scratch.join(threads);
         fs::create_dir(&folder)?;
         fs::copy(scratch.join("small.toml"), folder.join("small.toml"))?;
-        Ok(study(program, &folder, &["--threads", threads, how]).map(|()| folder.join("out")))
+        Ok(run_study(program, &folder, &["--threads", threads, sampling]).map(|()| folder.join("out")))
     };
-    let (one, two) = match (results("1")?, results("2")?) {
+    let (one, two) = match (run_on("1")?, run_on("2")?) {
         (Ok(one), Ok(two)) => (one, two),
         (Err(ended), _) | (_, Err(ended)) => return Ok(ended),
     };
-    if let Some(file) = differing(&one, &two)? {
+    if let Some(file) = differing_file(&one, &two)? {
         return Ok(Ended::Failed(format!(
             "{file} differs between one core and two: {} and {}",
             one.display(),
@@ -53,17 +53,17 @@ fn try_twice(program: &Path, how: &str) -> std::io::Result<Ended> {
     fs::write(two.join("results.jsonl"), &whole[..whole.len() / 2])?;
     fs::remove_file(two.join("report.html"))?;
     let folder = two.parent().expect("out lies in a folder");
-    if let Err(ended) = study(program, folder, &["--resume"]) {
+    if let Err(ended) = run_study(program, folder, &["--resume"]) {
         return Ok(ended);
     }
-    Ok(match differing(&one, &two)? {
+    Ok(match differing_file(&one, &two)? {
         Some(file) => Ended::Failed(format!("{file} differs after a resumed study")),
         None => Ended::Passed,
     })
 }
 
 /// Runs the study in a folder.
-fn study(program: &Path, folder: &Path, more: &[&str]) -> Result<(), Ended> {
+fn run_study(program: &Path, folder: &Path, more: &[&str]) -> Result<(), Ended> {
     let program = program.to_string_lossy();
     let words: Vec<&str> =
         [&program, "study", "small.toml", "--out", "out"].into_iter().chain(more.iter().copied()).collect();
@@ -73,7 +73,8 @@ fn study(program: &Path, folder: &Path, more: &[&str]) -> Result<(), Ended> {
     }
 }
 
-fn differing(one: &Path, two: &Path) -> std::io::Result<Option<&'static str>> {
+/// The first file that differs between two result folders, or is empty.
+fn differing_file(one: &Path, two: &Path) -> std::io::Result<Option<&'static str>> {
     for file in FILES {
         let (a, b) = (fs::read(one.join(file))?, fs::read(two.join(file))?);
         if a.is_empty() || a != b {

@@ -1,12 +1,12 @@
-//! `cargo xtask validation`: replays the traces and rewrites the committed figures in `validation/` and the tables and pictures
-//! in `docs/`. The tests that compare them also rewrite them; nothing is decided here.
+//! `cargo xtask validation`: replays the measured traces and rewrites the committed figures in `validation/` and the
+//! tables and pictures in `docs/`. The tests that compare them also rewrite them; nothing is decided here.
 
 use std::process::ExitCode;
 
 use crate::steps::{Ended, command};
 
-/// The command; one thread, so that figures are written before a test reads them.
-const WORDS: [&str; 16] = [
+/// The command. One thread, so that figures are written before a test reads them.
+const COMMAND: [&str; 16] = [
     "cargo",
     "test",
     "-p",
@@ -27,7 +27,7 @@ const WORDS: [&str; 16] = [
 
 /// Runs the command.
 pub fn validation() -> ExitCode {
-    match command(&WORDS, &[("SEEKWISE_UPDATE", "1")]) {
+    match command(&COMMAND, &[("SEEKWISE_UPDATE", "1")]) {
         Ended::Passed => {
             println!("Rewritten: validation/ and docs/. See what changed before committing it: git diff --stat");
             ExitCode::SUCCESS

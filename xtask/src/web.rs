@@ -1,4 +1,4 @@
-//! The report page: rebuilt from `web/` it must be the file that is committed, byte for byte. Skipped without a node
+//! The report page: a build of `web/` must give the committed file, byte for byte. The steps are skipped without a node
 //! of the version that `web/package.json` asks for.
 
 use std::fs;
@@ -7,14 +7,14 @@ use std::process::Command;
 use crate::steps::{Ended, run_in};
 
 /// The oldest node that builds the page (`engines` in `web/package.json`).
-const NODE: (u32, u32) = (20, 19);
+const OLDEST_NODE: (u32, u32) = (20, 19);
 
 /// The page, in the crate that holds it.
 const PAGE: &str = "crates/lab/dist/report.html";
 
-/// Rebuilds the page.
+/// Rebuilds the page, and compares it with the committed one.
 pub fn page() -> Ended {
-    if let Some(reason) = missing() {
+    if let Some(reason) = missing_tool() {
         return Ended::Skipped(reason);
     }
     let web = crate::root().join("web");
@@ -33,9 +33,9 @@ pub fn page() -> Ended {
     }
 }
 
-/// The page's tests.
+/// Runs the page's tests.
 pub fn test() -> Ended {
-    if let Some(reason) = missing() {
+    if let Some(reason) = missing_tool() {
         return Ended::Skipped(reason);
     }
     let web = crate::root().join("web");
@@ -45,8 +45,8 @@ pub fn test() -> Ended {
     run_in(&web, &["npm", "test"], &[])
 }
 
-/// Why nothing can be built here, if so.
-fn missing() -> Option<String> {
+/// Why the page cannot be built here: node or npm is missing or too old.
+fn missing_tool() -> Option<String> {
     let version = |program: &str| {
         let output = Command::new(program).arg("--version").output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
@@ -56,7 +56,9 @@ fn missing() -> Option<String> {
     };
     let mut numbers = node.trim_start_matches('v').split('.').map_while(|number| number.parse::<u32>().ok());
     match (numbers.next(), numbers.next()) {
-        (Some(major), Some(minor)) if (major, minor) >= NODE => None,
-        _ => Some(format!("node {node} is older than {}.{}; `.ci/run` brings a newer one", NODE.0, NODE.1)),
+        (Some(major), Some(minor)) if (major, minor) >= OLDEST_NODE => None,
+        _ => {
+            Some(format!("node {node} is older than {}.{}; `.ci/run` brings a newer one", OLDEST_NODE.0, OLDEST_NODE.1))
+        }
     }
 }

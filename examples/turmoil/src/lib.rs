@@ -1,13 +1,13 @@
-//! How to let a network simulator wait for a modelled disk: a replicated key-value store in [turmoil], each of whose servers writes
-//! to a drive of Seekwise's catalogue. A power failure then loses just what a drive with that write cache would have lost.
+//! A replicated key-value store in the network simulator [turmoil]; each of its servers writes to a modelled drive of
+//! Seekwise's catalogue. A power failure loses exactly the writes that a drive with that write cache would have lost.
 //!
 //! | file | what it is |
 //! |---|---|
-//! | [`disk`] | the disk that servers await: submit, sleep until its next instant, advance |
+//! | [`disk`] | the disk that servers await: submit, sleep until its next instant, advance it |
 //! | [`store`] | the store: a log on a disk, a primary and a follower |
-//! | [`outage`] | the experiment: clients write, the power fails, somebody asks what is left |
+//! | [`outage`] | the experiment: clients write, the power fails, an auditor asks which writes are left |
 //!
-//! `cargo run -p seekwise-example-turmoil` shows it. How to embed the disk elsewhere: `docs/embed.md`.
+//! `cargo run -p seekwise-example-turmoil` prints the result. `docs/embed.md` tells how to embed the disk elsewhere.
 //!
 //! [turmoil]: https://docs.rs/turmoil
 
@@ -15,7 +15,7 @@ pub mod disk;
 pub mod outage;
 pub mod store;
 
-/// The examples of the manual's page on embedding are run as they stand there.
+/// Runs the examples of the manual's page on embedding.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/embed.md")]
 struct Embed;

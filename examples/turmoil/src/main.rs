@@ -1,4 +1,5 @@
-//! Shows what an outage costs a store that acknowledges before the flush, and one that flushes first.
+//! Prints the writes that an outage takes from a store that acknowledges before the flush, and from one that flushes
+//! first.
 
 fn main() -> turmoil::Result {
     print!("{}", seekwise_example_turmoil::outage::report(1)?);

@@ -1,5 +1,5 @@
-//! The experiment: two clients write, the power of both servers fails, and when it has returned somebody asks for all that was
-//! acknowledged. Equal seeds give equal runs, to the nanosecond.
+//! The experiment: two clients write, the power of both servers fails, and after it has returned an auditor asks for
+//! all acknowledged keys. Equal seeds give equal runs, to the nanosecond.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,56 +17,58 @@ const DRIVE: &str = "barracuda-7200.7-ncq";
 
 const SERVERS: [&str; 2] = ["primary", "follower"];
 
-/// The longest that a message takes: long enough for the drive to find a pause now and then, and to write something back.
-const NETWORK: Duration = Duration::from_millis(8);
+/// The longest time of a message: long enough for the drive to be idle now and then, and to write something back.
+const MAX_MESSAGE_LATENCY: Duration = Duration::from_millis(8);
 
-/// When the power fails, and when it is back.
-const CUT: Duration = Duration::from_millis(2000);
-const BACK: Duration = Duration::from_millis(4000);
+/// The simulated time at which the power fails.
+const CUT_TIME: Duration = Duration::from_millis(2000);
 
-/// Longer than an answer takes while there is power.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The simulated time at which the power returns.
+const RETURN_TIME: Duration = Duration::from_millis(4000);
 
-/// What came of a run.
+/// A time longer than any answer takes while there is power.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The outcome of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Each acknowledgement, with its instant in nanoseconds.
+    /// Each acknowledged key, with its instant in nanoseconds.
     pub acknowledged: Vec<(u128, String)>,
-    /// Those of them whose value neither server has afterwards.
+    /// The acknowledged keys whose value neither server has afterwards.
     pub lost: Vec<String>,
-    /// What each disk answered, and when.
+    /// The completions of each disk.
     pub answers: [Vec<Completion>; 2],
 }
 
-/// Runs it both ways, and says what came of it.
+/// Runs the experiment with both kinds of acknowledgement; returns a line for each.
 pub fn report(seed: u64) -> turmoil::Result<String> {
-    let line = |when| {
-        let Outcome { acknowledged, lost, .. } = run(seed, when)?;
-        Ok(format!("{when:?}: {} writes acknowledged, {} of them lost\n", acknowledged.len(), lost.len()))
+    let line = |acknowledge| {
+        let Outcome { acknowledged, lost, .. } = run(seed, acknowledge)?;
+        Ok(format!("{acknowledge:?}: {} writes acknowledged, {} of them lost\n", acknowledged.len(), lost.len()))
     };
     [Acknowledge::BeforeFlush, Acknowledge::AfterFlush].into_iter().map(line).collect()
 }
 
-/// Runs it.
-pub fn run(seed: u64, when: Acknowledge) -> turmoil::Result<Outcome> {
-    let mut sim = Builder::new().rng_seed(seed).max_message_latency(NETWORK).build();
+/// Runs the experiment.
+pub fn run(seed: u64, acknowledge: Acknowledge) -> turmoil::Result<Outcome> {
+    let mut sim = Builder::new().rng_seed(seed).max_message_latency(MAX_MESSAGE_LATENCY).build();
     let disks = [Disk::open(DRIVE, seed), Disk::open(DRIVE, seed + 1)];
     let followers = [Some(SERVERS[1]), None];
     for ((name, disk), follower) in SERVERS.iter().zip(&disks).zip(followers) {
         let disk = disk.clone();
-        sim.host(*name, move || serve(disk.clone(), when, follower));
+        sim.host(*name, move || serve(disk.clone(), acknowledge, follower));
     }
     let acknowledged = Rc::new(RefCell::new(Vec::new()));
     for name in ["ann", "bob"] {
         sim.client(name, write(name, Rc::clone(&acknowledged)));
     }
 
-    step_until(&mut sim, CUT)?;
+    step_until(&mut sim, CUT_TIME)?;
     for (name, disk) in SERVERS.iter().zip(&disks) {
         sim.crash(*name);
         disk.cut(sim.elapsed());
     }
-    step_until(&mut sim, BACK)?;
+    step_until(&mut sim, RETURN_TIME)?;
     for (name, disk) in SERVERS.iter().zip(&disks) {
         disk.power_on(sim.elapsed());
         sim.bounce(*name);
@@ -86,12 +88,12 @@ fn step_until(sim: &mut Sim<'_>, end: Duration) -> turmoil::Result {
     Ok(())
 }
 
-/// Writes one key after another, until no answer comes any more.
+/// Writes one key after another until no answer comes, and keeps the acknowledged keys.
 async fn write(name: &str, acknowledged: Rc<RefCell<Vec<(u128, String)>>>) -> turmoil::Result {
-    let mut primary = Connection::to(SERVERS[0]).await?;
+    let mut primary = Connection::connect(SERVERS[0]).await?;
     for number in 0.. {
         let key = format!("{name}-{number}");
-        match timeout(PATIENCE, primary.ask(&format!("put {key} {number}"))).await {
+        match timeout(ANSWER_TIMEOUT, primary.request(&format!("put {key} {number}"))).await {
             Ok(Ok(answer)) if answer == "ok" => {
                 let now = turmoil::sim_elapsed().expect("a host of a simulation");
                 acknowledged.borrow_mut().push((now.as_nanos(), key));
@@ -102,12 +104,12 @@ async fn write(name: &str, acknowledged: Rc<RefCell<Vec<(u128, String)>>>) -> tu
     Ok(())
 }
 
-/// Asks both servers for each key.
+/// Asks both servers for each key, and keeps the lost ones.
 async fn audit(keys: Vec<String>, lost: Rc<RefCell<Vec<String>>>) -> turmoil::Result {
-    let [mut primary, mut follower] = [Connection::to(SERVERS[0]).await?, Connection::to(SERVERS[1]).await?];
+    let [mut primary, mut follower] = [Connection::connect(SERVERS[0]).await?, Connection::connect(SERVERS[1]).await?];
     for key in keys {
-        let question = format!("get {key}");
-        if primary.ask(&question).await? == "-" && follower.ask(&question).await? == "-" {
+        let line = format!("get {key}");
+        if primary.request(&line).await? == "-" && follower.request(&line).await? == "-" {
             lost.borrow_mut().push(key);
         }
     }

@@ -1,7 +1,7 @@
-//! A key-value store that two hosts keep: a primary that clients talk to, and a follower that the primary talks to. Each has a
-//! log on its own disk, a record a sector, and reads it when it starts.
+//! A key-value store on two hosts: clients talk to a primary, which forwards writes to a follower. Each host has a log
+//! on its own disk, with one record in a sector, and reads it when it starts.
 //!
-//! A line is a question (`put KEY VALUE`, `get KEY`), a line is the answer (`ok`; the value, or `-`).
+//! A request is a line (`put KEY VALUE`, `get KEY`), and so is its answer (`ok`; the value, or `-`).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,13 +19,13 @@ use crate::disk::{Disk, SECTOR};
 
 const PORT: u16 = 7000;
 
-/// From one attempt to reach a host until the next.
+/// The time between two attempts to reach a host.
 const RETRY: Duration = Duration::from_millis(20);
 
-/// When a write is acknowledged.
+/// The moment at which a write is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acknowledge {
-    /// When it is in the disk's buffer: quick, and wrong.
+    /// When it is in the disk's buffer: fast, but not durable.
     BeforeFlush,
     /// When a flush has brought it to the medium.
     AfterFlush,
@@ -33,39 +33,40 @@ pub enum Acknowledge {
 
 struct Replica {
     disk: Disk,
-    when: Acknowledge,
+    acknowledge: Acknowledge,
     follower: Option<&'static str>,
-    /// Where the next record goes. Whoever holds it writes one.
+    /// The sector of the next record. A task holds the lock while it writes one.
     end: Mutex<u64>,
     values: RefCell<BTreeMap<String, String>>,
 }
 
 /// Serves a replica on `disk`; the primary names its `follower`.
-pub async fn serve(disk: Disk, when: Acknowledge, follower: Option<&'static str>) -> turmoil::Result {
-    let replica = Rc::new(recover(disk, when, follower).await?);
+pub async fn serve(disk: Disk, acknowledge: Acknowledge, follower: Option<&'static str>) -> turmoil::Result {
+    let replica = Rc::new(recover(disk, acknowledge, follower).await?);
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT)).await?;
     loop {
         let (stream, _) = listener.accept().await?;
         let replica = Rc::clone(&replica);
-        // A conversation ends when one side goes away.
-        tokio::task::spawn_local(async move { talk(&replica, stream).await.ok() });
+        // A connection ends when one side goes away.
+        tokio::task::spawn_local(async move { serve_client(&replica, stream).await.ok() });
     }
 }
 
 /// Reads the log up to the first sector that holds no record.
-async fn recover(disk: Disk, when: Acknowledge, follower: Option<&'static str>) -> io::Result<Replica> {
+async fn recover(disk: Disk, acknowledge: Acknowledge, follower: Option<&'static str>) -> io::Result<Replica> {
     let (mut end, mut values) = (0, BTreeMap::new());
-    while let Some((key, value)) = decode(&disk.read(end).await?) {
+    while let Some((key, value)) = decode_record(&disk.read(end).await?) {
         values.insert(key, value);
         end += 1;
     }
-    Ok(Replica { disk, when, follower, end: Mutex::new(end), values: RefCell::new(values) })
+    Ok(Replica { disk, acknowledge, follower, end: Mutex::new(end), values: RefCell::new(values) })
 }
 
-async fn talk(replica: &Replica, stream: TcpStream) -> io::Result<()> {
+/// Answers the requests of one client, until it goes away.
+async fn serve_client(replica: &Replica, stream: TcpStream) -> io::Result<()> {
     let mut client = Connection { stream: BufReader::new(stream) };
     let mut follower = match replica.follower {
-        Some(name) => Some(Connection::to(name).await?),
+        Some(name) => Some(Connection::connect(name).await?),
         None => None,
     };
     loop {
@@ -75,7 +76,7 @@ async fn talk(replica: &Replica, stream: TcpStream) -> io::Result<()> {
             ["put", key, value] => {
                 replica.append(key, value).await?;
                 match &mut follower {
-                    Some(follower) => follower.ask(&line).await?,
+                    Some(follower) => follower.request(&line).await?,
                     None => "ok".to_owned(),
                 }
             }
@@ -87,10 +88,11 @@ async fn talk(replica: &Replica, stream: TcpStream) -> io::Result<()> {
 }
 
 impl Replica {
+    /// Appends a record to the log, and flushes it if the replica acknowledges after the flush.
     async fn append(&self, key: &str, value: &str) -> io::Result<()> {
         let mut end = self.end.lock().await;
-        self.disk.write(*end, encode(key, value)).await?;
-        if self.when == Acknowledge::AfterFlush {
+        self.disk.write(*end, encode_record(key, value)).await?;
+        if self.acknowledge == Acknowledge::AfterFlush {
             self.disk.flush().await?;
         }
         *end += 1;
@@ -99,24 +101,24 @@ impl Replica {
     }
 }
 
-/// A conversation, from the side that asks.
+/// A connection to a replica.
 pub struct Connection {
     stream: BufReader<TcpStream>,
 }
 
 impl Connection {
-    /// With the replica on this host, once it has read its log.
-    pub async fn to(host: &str) -> io::Result<Connection> {
+    /// Connects to the replica on a host, as soon as it has read its log.
+    pub async fn connect(host: &str) -> io::Result<Connection> {
         loop {
             match TcpStream::connect((host, PORT)).await {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => sleep(RETRY).await,
-                tried => return Ok(Connection { stream: BufReader::new(tried?) }),
+                result => return Ok(Connection { stream: BufReader::new(result?) }),
             }
         }
     }
 
-    /// Asks, and waits for the answer.
-    pub async fn ask(&mut self, line: &str) -> io::Result<String> {
+    /// Sends a request, and waits for the answer.
+    pub async fn request(&mut self, line: &str) -> io::Result<String> {
         self.send(line).await?;
         self.receive().await
     }
@@ -134,14 +136,14 @@ impl Connection {
     }
 }
 
-fn encode(key: &str, value: &str) -> [u8; SECTOR] {
+fn encode_record(key: &str, value: &str) -> [u8; SECTOR] {
     let mut sector = [0; SECTOR];
     let text = format!("{key} {value}\n");
     sector[..text.len()].copy_from_slice(text.as_bytes());
     sector
 }
 
-fn decode(sector: &[u8; SECTOR]) -> Option<(String, String)> {
+fn decode_record(sector: &[u8; SECTOR]) -> Option<(String, String)> {
     let text = std::str::from_utf8(sector).ok()?;
     let (key, value) = text.split_once('\n')?.0.split_once(' ')?;
     Some((key.to_owned(), value.to_owned()))

@@ -1,4 +1,4 @@
-//! The store keeps what it acknowledged if it flushes first, and only then; equal seeds are equal runs.
+//! A store that flushes first keeps all acknowledged writes, and only such a store does; equal seeds give equal runs.
 
 use seekwise_example_turmoil::outage::{report, run};
 use seekwise_example_turmoil::store::Acknowledge::{AfterFlush, BeforeFlush};
@@ -7,10 +7,10 @@ const SEEDS: [u64; 2] = [1, 2];
 
 #[test]
 fn equal_seeds_are_equal_runs() {
-    for when in [BeforeFlush, AfterFlush] {
+    for acknowledge in [BeforeFlush, AfterFlush] {
         let [one, other] = SEEDS.map(|seed| {
-            let first = run(seed, when).unwrap();
-            assert_eq!(first, run(seed, when).unwrap(), "seed {seed}");
+            let first = run(seed, acknowledge).unwrap();
+            assert_eq!(first, run(seed, acknowledge).unwrap(), "seed {seed}");
             first
         });
         assert_ne!(one, other, "another seed, another network and other platters");

@@ -1,15 +1,16 @@
-//! Profile-guided optimization of the archive's program. An instrumented program runs `bench` and a study of its own; the compiler
-//! uses its counts for the program of the archive. Results are equal, byte for byte: only the placement of code and inlining change.
+//! Profile-guided optimization of the archive's program. An instrumented program runs `bench` and a study; the compiler
+//! then uses its counts for the program of the archive. Results are equal, byte for byte: only the placement of code
+//! and inlining change.
 //!
-//! Only functions of the model, the targets and the statistics are counted, on one core, from fixed seeds: equal sources give equal
-//! counts and equal programs. Needs rustup's component llvm-tools and a program that runs on this machine; without either, the
-//! program is built without a profile.
+//! Functions of the model, the targets and the statistics alone are counted, on one core and from fixed seeds: equal
+//! sources give equal counts and equal programs. Needs rustup's component llvm-tools, and a program that runs on this
+//! machine; without either, the program is built without a profile.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Target, binary, cargo_build, run, said};
+use super::{Target, build_with_flags, error_text, program_path, run};
 
 /// The profile of a target's program, and its results.
 pub struct Training {
@@ -23,28 +24,29 @@ pub struct Training {
 impl Training {
     /// Checks that the optimized program has the results of the instrumented one.
     pub fn check(&self, program: &Path) -> Result<(), String> {
-        let again = crate::scratch("trained").map_err(said)?;
-        let read = |results: &Path| fs::read(results.join("results.jsonl")).map_err(said);
-        match read(&self.results)? == read(&study(program, &again)?)? {
+        let scratch = crate::empty_folder("trained").map_err(error_text)?;
+        let read = |results: &Path| fs::read(results.join("results.jsonl")).map_err(error_text);
+        match read(&self.results)? == read(&run_study(program, &scratch)?)? {
             true => Ok(()),
             false => Err(format!("{}: its results differ from those of the instrumented program", program.display())),
         }
     }
 }
 
-/// Patterns of names: functions that are called equally often in each run, and exceptions that hand results from thread to
-/// thread.
+/// Patterns of names: functions that are called equally often in each run, and exceptions that hand results from thread
+/// to thread.
 const COUNTED: &str = "seekwise_disk|seekwise_work|seekwise_run|seekwise_os|seekwise_lab5stats";
 const UNCOUNTED: &str = "mpsc";
 
 /// Requests of each workload of `bench`: a few seconds.
-const REQUESTS: &str = "200000";
+const BENCH_REQUESTS: &str = "200000";
 
 const STUDY: &str = include_str!("training.toml");
 
-/// Makes the profile of the program for `target`, which runs here. `None`, and a line with the reason, if that is not possible.
+/// Makes the profile of the program for `target`, which runs here. If that is not possible, prints the reason and
+/// returns `None`.
 pub fn train(target: &'static Target) -> Result<Option<Training>, String> {
-    let Some(profdata) = profdata() else {
+    let Some(profdata) = find_profdata() else {
         println!(
             "{}: built without a profile, because llvm-profdata is missing; `rustup component add llvm-tools` installs it",
             target.triple
@@ -52,36 +54,36 @@ pub fn train(target: &'static Target) -> Result<Option<Training>, String> {
         return Ok(None);
     };
     run(&["rustup", "target", "add", target.triple])?;
-    let scratch = crate::scratch("training").map_err(said)?;
+    let scratch = crate::empty_folder("training").map_err(error_text)?;
     let counts = scratch.join("counts");
     let folder = crate::target().join("training");
     let generate = format!("-Cprofile-generate={}", counts.display());
-    cargo_build(target, &[generate], Some(&folder))?;
-    let program = binary(target, &folder);
-    run(&[&program.display().to_string(), "bench", "--requests", REQUESTS])?;
-    let results = study(&program, &scratch)?;
+    build_with_flags(target, &[generate], Some(&folder))?;
+    let program = program_path(target, &folder);
+    run(&[&program.display().to_string(), "bench", "--requests", BENCH_REQUESTS])?;
+    let results = run_study(&program, &scratch)?;
     let merged = scratch.join("merged");
     let mut words = vec![profdata.display().to_string(), "merge".to_owned()];
     words.extend([format!("--function={COUNTED}"), format!("--no-function={UNCOUNTED}")]);
     words.extend(["-o".to_owned(), merged.display().to_string(), counts.display().to_string()]);
     run(&words.iter().map(String::as_str).collect::<Vec<_>>())?;
-    let bytes = fs::read(&merged).map_err(said)?;
-    let profile = folder.join(format!("{:016x}.profdata", hash(&bytes)));
-    fs::write(&profile, bytes).map_err(said)?;
+    let bytes = fs::read(&merged).map_err(error_text)?;
+    let profile = folder.join(format!("{:016x}.profdata", fnv_1a(&bytes)));
+    fs::write(&profile, bytes).map_err(error_text)?;
     Ok(Some(Training { triple: target.triple, profile, results }))
 }
 
 /// Runs the study; returns the folder of its results.
-fn study(program: &Path, scratch: &Path) -> Result<PathBuf, String> {
+fn run_study(program: &Path, scratch: &Path) -> Result<PathBuf, String> {
     let (study, out) = (scratch.join("training.toml"), scratch.join("out"));
-    fs::write(&study, STUDY).map_err(said)?;
+    fs::write(&study, STUDY).map_err(error_text)?;
     let [program, study, folder] = [program, &study, &out].map(|path| path.display().to_string());
     run(&[&program, "study", &study, "--out", &folder, "--threads", "1"])?;
     Ok(out)
 }
 
 /// The toolchain's tool that merges counts.
-fn profdata() -> Option<PathBuf> {
+fn find_profdata() -> Option<PathBuf> {
     // If it is installed, this does nothing; if it cannot be installed, the tool is not found.
     let _ = run(&["rustup", "component", "add", "llvm-tools"]);
     let output = Command::new("rustc").args(["--print", "target-libdir"]).current_dir(crate::root()).output().ok()?;
@@ -90,8 +92,8 @@ fn profdata() -> Option<PathBuf> {
     tool.exists().then_some(tool)
 }
 
-/// FNV-1a.
-fn hash(bytes: &[u8]) -> u64 {
+/// The FNV-1a hash of 64 bits.
+fn fnv_1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
@@ -107,6 +109,6 @@ mod tests {
 
     #[test]
     fn another_profile_has_another_name() {
-        assert_ne!(hash(b"one"), hash(b"two"));
+        assert_ne!(fnv_1a(b"one"), fnv_1a(b"two"));
     }
 }

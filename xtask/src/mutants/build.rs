@@ -1,4 +1,5 @@
-//! One build of the copy with all faults. A fault that does not build is dropped, and the rest tried again.
+//! Builds the copy with all faults, once. A fault that does not build is dropped, and the build starts again without
+//! it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,48 +11,52 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::plant::blamed;
+use super::plant::faults_near;
 use super::tree::{self, Places};
 
-/// Not built: chores plant nothing and test nothing of theirs; the Python module's tests are in Python.
-const APART: [&str; 5] = ["--workspace", "--exclude", "xtask", "--exclude", "seekwise-python"];
+/// The packages that are built: all but xtask, which has no faults and no tests of them, and the Python module, whose
+/// tests are in Python.
+const PACKAGES: [&str; 5] = ["--workspace", "--exclude", "xtask", "--exclude", "seekwise-python"];
 
 /// A program of tests.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The folder of its crate, from the root, and its own name.
-    pub home: String,
-    /// The name of what it tests: a library's, or its own.
+    /// The folder of its crate, from the root.
+    pub crate_folder: String,
+    /// The name of the library that it tests, or its own name.
     pub name: String,
-    /// The folder that it is started in, as cargo does: its crate's in the copy.
+    /// The working directory of its tests, as with cargo: its crate's folder in the copy.
     pub folder: PathBuf,
-    /// Where it lies.
+    /// The program's file.
     pub path: PathBuf,
-    /// A hash of it and of the programs that it may start.
+    /// A hash of this program and of those that it may start.
     pub hash: String,
 }
 
-/// What cargo said.
-struct Said {
-    errors: Vec<(String, Range<usize>, String)>,
+/// An error of the compiler: the file, the bytes in it, and the message.
+type CompilerError = (String, Range<usize>, String);
+
+/// The messages of a run of cargo.
+struct CargoOutput {
+    errors: Vec<CompilerError>,
     artifacts: Vec<Value>,
-    ended_well: bool,
+    is_success: bool,
 }
 
 /// Where the copy is built.
-pub fn target() -> PathBuf {
-    tree::home().join("target")
+pub fn build_folder() -> PathBuf {
+    tree::mutants_folder().join("target")
 }
 
-fn cargo(words: &[&str]) -> io::Result<Said> {
-    println!("$ cargo {} {}", words.join(" "), APART.join(" "));
+fn run_cargo(words: &[&str]) -> io::Result<CargoOutput> {
+    println!("$ cargo {} {}", words.join(" "), PACKAGES.join(" "));
     let output = Command::new("cargo")
         .args(words)
-        .args(APART)
+        .args(PACKAGES)
         .args(["--locked", "--quiet", "--message-format=json"])
-        .current_dir(tree::folder())
-        .env("CARGO_TARGET_DIR", target())
-        // Checked again and again, built once.
+        .current_dir(tree::copy_folder())
+        .env("CARGO_TARGET_DIR", build_folder())
+        // The copy is checked many times, and built once.
         .env("CARGO_INCREMENTAL", if words[0] == "check" { "1" } else { "0" })
         .stderr(Stdio::inherit())
         .output()?;
@@ -61,17 +66,17 @@ fn cargo(words: &[&str]) -> io::Result<Said> {
         match message["reason"].as_str() {
             Some("compiler-artifact") => artifacts.push(message),
             Some("compiler-message") if message["message"]["level"] == "error" => {
-                errors.extend(places(&message["message"]))
+                errors.extend(compiler_errors(&message["message"]))
             }
             _ => {}
         }
     }
-    Ok(Said { errors, artifacts, ended_well: output.status.success() })
+    Ok(CargoOutput { errors, artifacts, is_success: output.status.success() })
 }
 
-/// The files and bytes that an error of the compiler names, and what it says.
-fn places(message: &Value) -> Vec<(String, Range<usize>, String)> {
-    let byte = |span: &Value, end: &str| span[end].as_u64().unwrap_or(0) as usize;
+/// A message of the compiler as one error for each place that it names.
+fn compiler_errors(message: &Value) -> Vec<CompilerError> {
+    let byte = |span: &Value, key: &str| span[key].as_u64().unwrap_or(0) as usize;
     let text = message["message"].as_str().unwrap_or("").to_owned();
     let spans = message["spans"].as_array().into_iter().flatten();
     spans
@@ -83,35 +88,32 @@ fn places(message: &Value) -> Vec<(String, Range<usize>, String)> {
         .collect()
 }
 
-/// Builds until nothing is in the way: `write` writes the copy without the faults that are dropped. Answers the test programs.
-pub fn build(
+/// Builds the test programs, again as long as faults do not build: those are added to `dropped`. `write_copy` writes
+/// the copy without the dropped faults.
+pub fn build_test_programs(
     dropped: &mut BTreeSet<u32>,
-    write: impl Fn(&BTreeSet<u32>) -> io::Result<Places>,
+    write_copy: impl Fn(&BTreeSet<u32>) -> io::Result<Places>,
 ) -> Result<Vec<Program>, String> {
     for words in [&["check", "--keep-going"][..], &["test", "--no-run"]] {
         loop {
-            let places = write(dropped).map_err(|why| why.to_string())?;
-            let said = cargo(words).map_err(|why| why.to_string())?;
-            if said.ended_well && words[0] == "test" {
-                return programs(&said.artifacts);
+            let places = write_copy(dropped).map_err(|why| why.to_string())?;
+            let output = run_cargo(words).map_err(|why| why.to_string())?;
+            if output.is_success && words[0] == "test" {
+                return test_programs(&output.artifacts);
             }
-            if said.ended_well {
+            if output.is_success {
                 break;
             }
-            drop_blamed(&places, &said.errors, dropped)?;
+            drop_blamed_faults(&places, &output.errors, dropped)?;
         }
     }
     unreachable!("the second loop returns")
 }
 
-fn drop_blamed(
-    places: &Places,
-    errors: &[(String, Range<usize>, String)],
-    dropped: &mut BTreeSet<u32>,
-) -> Result<(), String> {
+fn drop_blamed_faults(places: &Places, errors: &[CompilerError], dropped: &mut BTreeSet<u32>) -> Result<(), String> {
     let before = dropped.len();
     for (file, span, text) in errors {
-        for id in places.get(file).map_or_else(Vec::new, |places| blamed(places, span)) {
+        for id in places.get(file).map_or_else(Vec::new, |places| faults_near(places, span)) {
             if dropped.insert(id) {
                 println!("fault {id} in {file} does not build: {text}");
             }
@@ -123,32 +125,33 @@ fn drop_blamed(
     Ok(())
 }
 
-/// The programs of tests among what was built.
-fn programs(artifacts: &[Value]) -> Result<Vec<Program>, String> {
+/// The test programs among the built artifacts.
+fn test_programs(artifacts: &[Value]) -> Result<Vec<Program>, String> {
     let executable = |artifact: &Value| artifact["executable"].as_str().map(PathBuf::from);
     let others = artifacts.iter().filter(|artifact| artifact["profile"]["test"] != true).filter(|artifact| {
         artifact["target"]["kind"].as_array().is_some_and(|kinds| kinds.contains(&Value::from("bin")))
     });
-    let mut started = DefaultHasher::new();
+    let mut hash_of_started = DefaultHasher::new();
     for artifact in others {
-        executable(artifact).map_or(Ok(()), |path| add(&mut started, &path))?;
+        executable(artifact).map_or(Ok(()), |path| hash_file(&mut hash_of_started, &path))?;
     }
     let mut programs = Vec::new();
     for artifact in artifacts.iter().filter(|artifact| artifact["profile"]["test"] == true) {
         let Some(path) = executable(artifact) else { continue };
         let folder = Path::new(artifact["manifest_path"].as_str().unwrap_or("")).parent().unwrap_or(Path::new(""));
-        let home = folder.strip_prefix(tree::folder()).unwrap_or(folder).to_string_lossy().into_owned();
+        let crate_folder = folder.strip_prefix(tree::copy_folder()).unwrap_or(folder).to_string_lossy().into_owned();
         // Only the program's own crate starts it.
-        let mut hash = if home == "crates/cli" { started.clone() } else { DefaultHasher::new() };
-        add(&mut hash, &path)?;
+        let mut hash = if crate_folder == "crates/cli" { hash_of_started.clone() } else { DefaultHasher::new() };
+        hash_file(&mut hash, &path)?;
         let name = artifact["target"]["name"].as_str().unwrap_or("").to_owned();
         let folder = folder.to_owned();
-        programs.push(Program { home, name, folder, path, hash: format!("{:016x}", hash.finish()) });
+        programs.push(Program { crate_folder, name, folder, path, hash: format!("{:016x}", hash.finish()) });
     }
     Ok(programs)
 }
 
-fn add(hash: &mut DefaultHasher, path: &Path) -> Result<(), String> {
+/// Feeds the bytes of a file to the hash.
+fn hash_file(hash: &mut DefaultHasher, path: &Path) -> Result<(), String> {
     fs::read(path).map_err(|why| format!("{}: {why}", path.display()))?.hash(hash);
     Ok(())
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::plant::Fault;
 
 /// Where the list is, from the root.
-pub const LIST: &str = "xtask/mutants-equal.txt";
+pub const LIST_PATH: &str = "xtask/mutants-equal.txt";
 
-/// An entry.
+/// One fault that changes nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     file: String,
@@ -17,17 +17,17 @@ pub struct Entry {
     pub reason: String,
 }
 
-/// The entries of a list; `Err` names the line where one begins that is incomplete.
-pub fn entries(text: &str) -> Result<Vec<Entry>, String> {
-    let (mut entries, mut open) = (Vec::new(), Vec::new());
+/// Parses a list. An error names the line at which an incomplete entry ends.
+pub fn parse_entries(text: &str) -> Result<Vec<Entry>, String> {
+    let (mut entries, mut entry_lines) = (Vec::new(), Vec::new());
     for (number, line) in (1..).zip(text.lines().chain([""])) {
-        match plain(line) {
+        match with_single_spaces(line) {
             line if line.starts_with('#') => {}
-            line if !line.is_empty() => open.push(line),
-            _ if open.is_empty() => {}
+            line if !line.is_empty() => entry_lines.push(line),
+            _ if entry_lines.is_empty() => {}
             _ => {
-                let Ok([file, line, change, reason]) = <[String; 4]>::try_from(std::mem::take(&mut open)) else {
-                    return Err(format!("{LIST}:{number}: the entry that ends here has not four lines"));
+                let Ok([file, line, change, reason]) = <[String; 4]>::try_from(std::mem::take(&mut entry_lines)) else {
+                    return Err(format!("{LIST_PATH}:{number}: the entry that ends here has not four lines"));
                 };
                 entries.push(Entry { file, line, change, reason });
             }
@@ -36,67 +36,70 @@ pub fn entries(text: &str) -> Result<Vec<Entry>, String> {
     Ok(entries)
 }
 
-/// White space counts as one space.
-pub fn plain(text: &str) -> String {
+/// The text with every run of white space as one space.
+pub fn with_single_spaces(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A fault's kind and change, as entries and reports write it.
-pub fn change(fault: &Fault) -> String {
-    let (before, after) = (plain(&fault.before), plain(&fault.after));
+pub fn describe_change(fault: &Fault) -> String {
+    let (before, after) = (with_single_spaces(&fault.before), with_single_spaces(&fault.after));
     match (before.as_str(), after.as_str()) {
-        ("", after) => format!("{}: at once {after}", fault.site.kind.word()),
-        (before, "") => format!("{}: {before} -> nothing", fault.site.kind.word()),
-        (before, after) => format!("{}: {before} -> {after}", fault.site.kind.word()),
+        ("", after) => format!("{}: at once {after}", fault.site.kind.name()),
+        (before, "") => format!("{}: {before} -> nothing", fault.site.kind.name()),
+        (before, after) => format!("{}: {before} -> {after}", fault.site.kind.name()),
     }
 }
 
-/// The entry that a fault is in.
-pub fn entry<'a>(entries: &'a [Entry], fault: &Fault, line: &str) -> Option<&'a Entry> {
-    entries
-        .iter()
-        .find(|entry| entry.file == fault.site.file && entry.line == plain(line) && entry.change == change(fault))
+/// The entry of a fault whose line has this text.
+pub fn find_entry<'a>(entries: &'a [Entry], fault: &Fault, line: &str) -> Option<&'a Entry> {
+    entries.iter().find(|entry| {
+        entry.file == fault.site.file
+            && entry.line == with_single_spaces(line)
+            && entry.change == describe_change(fault)
+    })
 }
 
-/// What is to be said of entries that fit no line.
-pub fn stale(entries: &[Entry], texts: &BTreeMap<String, String>) -> Vec<String> {
-    let is_there =
-        |entry: &&Entry| texts.get(&entry.file).is_some_and(|text| text.lines().any(|line| plain(line) == entry.line));
-    let said = |entry: &Entry| format!("{LIST}: {} has no line `{}` any more", entry.file, entry.line);
-    entries.iter().filter(|entry| !is_there(entry)).map(said).collect()
+/// A message for each entry whose line is no longer in its file.
+pub fn stale_entry_messages(entries: &[Entry], texts: &BTreeMap<String, String>) -> Vec<String> {
+    let is_there = |entry: &&Entry| {
+        texts.get(&entry.file).is_some_and(|text| text.lines().any(|line| with_single_spaces(line) == entry.line))
+    };
+    let message = |entry: &Entry| format!("{LIST_PATH}: {} has no line `{}` any more", entry.file, entry.line);
+    entries.iter().filter(|entry| !is_there(entry)).map(message).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::sites::{Kind, Site};
+    use super::super::sites::{FaultKind, Site};
     use super::*;
 
     #[test]
     fn an_entry_is_for_one_change_of_one_line() {
         let list =
             "# Why.\n\ncrates/run/src/a.rs\n    if a  < b {\ncomparison: a < b -> a <= b\nEqual ones never meet.\n";
-        let entries = entries(list).unwrap();
+        let entries = parse_entries(list).unwrap();
         let site = Site {
             file: "crates/run/src/a.rs".to_owned(),
             line: 7,
             function: "f".to_owned(),
-            kind: Kind::Comparison,
+            kind: FaultKind::Comparison,
             span: 0..5,
             changes: Vec::new(),
         };
         let mut fault = Fault { id: 3, site, before: "a < b".to_owned(), after: "a <= b".to_owned() };
-        assert_eq!(entry(&entries, &fault, "\tif a < b {").unwrap().reason, "Equal ones never meet.");
-        assert_eq!(entry(&entries, &fault, "if a < c {"), None);
+        assert_eq!(find_entry(&entries, &fault, "\tif a < b {").unwrap().reason, "Equal ones never meet.");
+        assert_eq!(find_entry(&entries, &fault, "if a < c {"), None);
         fault.after = "a > b".to_owned();
-        assert_eq!(entry(&entries, &fault, "if a < b {"), None);
+        assert_eq!(find_entry(&entries, &fault, "if a < b {"), None);
     }
 
     #[test]
     fn an_entry_without_its_line_is_told_and_half_an_entry_refused() {
         let list = "a.rs\nx < y\ncomparison: x < y -> x > y\nNo.\n";
         let texts = |text: &str| BTreeMap::from([("a.rs".to_owned(), text.to_owned())]);
-        assert!(stale(&entries(list).unwrap(), &texts("  x < y\n")).is_empty());
-        assert_eq!(stale(&entries(list).unwrap(), &texts("x <= y\n")).len(), 1);
-        assert!(entries("a.rs\nx < y\n").is_err());
+        assert!(stale_entry_messages(&parse_entries(list).unwrap(), &texts("  x < y\n")).is_empty());
+        assert_eq!(stale_entry_messages(&parse_entries(list).unwrap(), &texts("x <= y\n")).len(), 1);
+        assert!(parse_entries("a.rs\nx < y\n").is_err());
     }
 }

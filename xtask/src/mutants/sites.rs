@@ -1,7 +1,9 @@
-//! Where in a source a fault can stand, and which: read from the syntax tree, kept as places in the text.
+//! Finds the sites of a source at which a fault can stand, and the changes that are possible there. It reads the syntax
+//! tree, and keeps each site as bytes of the text.
 //!
-//! Nothing is planted where a switch cannot stand or where no user would see it: constants, `const fn`, patterns, types, attributes,
-//! what a macro is given, and whatever is compiled only for tests or for another system than Linux.
+//! No fault is planted where a switch cannot stand or where no user would see it: in constants, `const fn`, patterns,
+//! types, attributes, the arguments of macros, and code that is compiled only for tests or for another system than
+//! Linux.
 
 use std::ops::Range;
 
@@ -9,9 +11,9 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Attribute, BinOp, Block, Expr, ImplItem, Item, Lit, Pat, ReturnType, Signature, Stmt, TraitItem, Type};
 
-/// What a fault changes.
+/// The kind of code that a fault changes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kind {
+pub enum FaultKind {
     /// `<` is `<=`, `==` is `!=`.
     Comparison,
     /// `+` is `-`, `*` is `/`, `&` is `|`.
@@ -26,20 +28,26 @@ pub enum Kind {
     Return,
 }
 
-impl Kind {
-    /// All, in the order of tables.
-    pub const ALL: [Kind; 6] =
-        [Kind::Comparison, Kind::Arithmetic, Kind::Condition, Kind::Constant, Kind::Statement, Kind::Return];
+impl FaultKind {
+    /// All kinds, in the order of tables.
+    pub const ALL: [FaultKind; 6] = [
+        FaultKind::Comparison,
+        FaultKind::Arithmetic,
+        FaultKind::Condition,
+        FaultKind::Constant,
+        FaultKind::Statement,
+        FaultKind::Return,
+    ];
 
-    /// Its word in reports and lists.
-    pub fn word(self) -> &'static str {
+    /// The kind's name in reports and lists.
+    pub fn name(self) -> &'static str {
         match self {
-            Kind::Comparison => "comparison",
-            Kind::Arithmetic => "arithmetic",
-            Kind::Condition => "condition",
-            Kind::Constant => "constant",
-            Kind::Statement => "statement",
-            Kind::Return => "return",
+            FaultKind::Comparison => "comparison",
+            FaultKind::Arithmetic => "arithmetic",
+            FaultKind::Condition => "condition",
+            FaultKind::Constant => "constant",
+            FaultKind::Statement => "statement",
+            FaultKind::Return => "return",
         }
     }
 }
@@ -51,21 +59,22 @@ pub struct Site {
     pub file: String,
     /// Its line, from 1.
     pub line: usize,
-    /// The function about it: its name and where it begins.
+    /// The function around it: its name, and the byte at which it begins.
     pub function: String,
-    /// What would be changed.
-    pub kind: Kind,
-    /// The bytes that would be replaced; none for an early return, which is put there.
+    /// The kind of the fault.
+    pub kind: FaultKind,
+    /// The bytes that would be replaced. An early return is inserted, and replaces none.
     pub span: Range<usize>,
-    /// What could stand there instead.
+    /// The texts that could stand there instead.
     pub changes: Vec<String>,
 }
 
-/// All sites of a source, in the order of the text; adds the modules that are other files and compiled only for tests.
-pub fn sites(file: &str, text: &str, left_out: &mut Vec<String>) -> syn::Result<Vec<Site>> {
+/// All sites of a source, in the order of the text. Modules in other files that are compiled only for tests are added
+/// to `left_out`.
+pub fn find_sites(file: &str, text: &str, left_out: &mut Vec<String>) -> syn::Result<Vec<Site>> {
     let tree = syn::parse_file(text)?;
     let mut finder = Finder { file, text, functions: Vec::new(), modules: Vec::new(), sites: Vec::new(), left_out };
-    if is_built(&tree.attrs, text) {
+    if is_built_on_linux(&tree.attrs, text) {
         finder.visit_file(&tree);
     }
     let mut sites = finder.sites;
@@ -82,9 +91,9 @@ struct Finder<'a> {
     left_out: &'a mut Vec<String>,
 }
 
-/// Whether these attributes let code into a program on Linux.
-fn is_built(attributes: &[Attribute], text: &str) -> bool {
-    const ELSEWHERE: [&str; 9] = [
+/// Whether code with these attributes is built into a program on Linux.
+fn is_built_on_linux(attributes: &[Attribute], text: &str) -> bool {
+    const EXCLUDING: [&str; 9] = [
         "test",
         "windows",
         "wasm32",
@@ -96,13 +105,14 @@ fn is_built(attributes: &[Attribute], text: &str) -> bool {
         "feature=\"testing\"",
     ];
     attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).all(|attribute| {
-        let words: String = text[attribute.span().byte_range()].chars().filter(|c| !c.is_whitespace()).collect();
-        words.contains("not(test)") || !ELSEWHERE.iter().any(|word| words.contains(word))
+        let words: String =
+            text[attribute.span().byte_range()].chars().filter(|character| !character.is_whitespace()).collect();
+        words.contains("not(test)") || !EXCLUDING.iter().any(|word| words.contains(word))
     })
 }
 
 impl Finder<'_> {
-    fn add(&mut self, kind: Kind, span: Range<usize>, changes: Vec<String>) {
+    fn add_site(&mut self, kind: FaultKind, span: Range<usize>, changes: Vec<String>) {
         let Some(function) = self.functions.last().cloned() else { return };
         let line = self.text[..span.start].matches('\n').count() + 1;
         if !changes.is_empty() {
@@ -110,71 +120,71 @@ impl Finder<'_> {
         }
     }
 
-    fn of(&self, part: &impl Spanned) -> &str {
+    fn text_of(&self, part: &impl Spanned) -> &str {
         &self.text[part.span().byte_range()]
     }
 
-    fn function(&mut self, signature: &Signature, block: &Block) {
+    fn add_function(&mut self, signature: &Signature, block: &Block) {
         if signature.constness.is_some() {
             return;
         }
         self.functions.push(format!("{} {}", signature.ident, signature.span().byte_range().start));
         if !block.stmts.is_empty() {
-            let at = block.brace_token.span.open().byte_range().end;
-            self.add(Kind::Return, at..at, returned(&signature.output));
+            let start = block.brace_token.span.open().byte_range().end;
+            self.add_site(FaultKind::Return, start..start, early_returns(&signature.output));
         }
         self.visit_block(block);
         self.functions.pop();
     }
 
-    fn condition(&mut self, condition: &Expr) {
-        let text = self.of(condition);
-        // `if let` and its chains bind names: they are no values.
+    fn add_condition(&mut self, condition: &Expr) {
+        let text = self.text_of(condition);
+        // `if let` and its chains bind names, and are no values.
         if !text.contains("let ") {
             let negated = format!("!({text})");
-            self.add(Kind::Condition, condition.span().byte_range(), vec![negated]);
+            self.add_site(FaultKind::Condition, condition.span().byte_range(), vec![negated]);
         }
     }
 
-    fn operator(&mut self, binary: &syn::ExprBinary) {
+    fn add_operator(&mut self, binary: &syn::ExprBinary) {
         let span = binary.span().byte_range();
-        let (kind, operators) = others(&binary.op);
+        let (kind, operators) = replacement_operators(&binary.op);
         let (left, right) = (binary.left.span().byte_range(), binary.right.span().byte_range());
-        let bare_text = |part: &Expr| matches!(part, Expr::Lit(literal) if matches!(literal.lit, Lit::Str(_)));
-        // What joins text, and `if let` chains.
+        let is_literal_text = |part: &Expr| matches!(part, Expr::Lit(literal) if matches!(literal.lit, Lit::Str(_)));
+        // Operators that join texts, and those of `if let` chains, are left alone.
         let is_text = matches!(binary.op, BinOp::Add(_) | BinOp::AddAssign(_))
-            && (matches!(*binary.right, Expr::Reference(_)) || bare_text(&binary.right));
+            && (matches!(*binary.right, Expr::Reference(_)) || is_literal_text(&binary.right));
         if is_text || self.text[span.clone()].contains("let ") || !binary.attrs.is_empty() {
             return;
         }
         let operator = binary.op.span().byte_range();
-        let between = |other: &&str| {
+        let with_operator = |replacement: &&str| {
             let (before, after) = (&self.text[left.start..operator.start], &self.text[operator.end..right.end]);
-            format!("{before}{other}{after}")
+            format!("{before}{replacement}{after}")
         };
-        let changes = operators.iter().map(between).collect();
-        self.add(kind, span, changes);
+        let changes = operators.iter().map(with_operator).collect();
+        self.add_site(kind, span, changes);
     }
 
-    fn module(&mut self, module: &syn::ItemMod) {
+    fn visit_module(&mut self, module: &syn::ItemMod) {
         let name = module.ident.to_string();
         match &module.content {
-            Some((_, items)) if is_built(&module.attrs, self.text) => {
+            Some((_, items)) if is_built_on_linux(&module.attrs, self.text) => {
                 self.modules.push(name);
                 items.iter().for_each(|item| self.visit_item(item));
                 self.modules.pop();
             }
-            None if !is_built(&module.attrs, self.text) => {
-                let inside: String = self.modules.iter().map(|module| format!("{module}/")).collect();
-                self.left_out.push(format!("{}{inside}{name}", room(self.file)));
+            None if !is_built_on_linux(&module.attrs, self.text) => {
+                let path: String = self.modules.iter().map(|module| format!("{module}/")).collect();
+                self.left_out.push(format!("{}{path}{name}", module_folder(self.file)));
             }
             _ => {}
         }
     }
 }
 
-/// The folder of a file's modules, with `/` at its end.
-fn room(file: &str) -> String {
+/// The folder of a file's modules, with a `/` at its end.
+fn module_folder(file: &str) -> String {
     let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
     match name {
         "lib.rs" | "main.rs" | "mod.rs" => format!("{folder}/"),
@@ -185,46 +195,46 @@ fn room(file: &str) -> String {
 impl<'ast> Visit<'ast> for Finder<'_> {
     fn visit_item(&mut self, item: &'ast Item) {
         match item {
-            Item::Fn(function) if is_built(&function.attrs, self.text) => {
-                self.function(&function.sig, &function.block);
+            Item::Fn(function) if is_built_on_linux(&function.attrs, self.text) => {
+                self.add_function(&function.sig, &function.block);
             }
-            Item::Impl(block) if is_built(&block.attrs, self.text) => {
+            Item::Impl(block) if is_built_on_linux(&block.attrs, self.text) => {
                 block.items.iter().for_each(|item| self.visit_impl_item(item));
             }
-            Item::Trait(described) if is_built(&described.attrs, self.text) => {
+            Item::Trait(described) if is_built_on_linux(&described.attrs, self.text) => {
                 described.items.iter().for_each(|item| self.visit_trait_item(item));
             }
-            Item::Mod(module) => self.module(module),
+            Item::Mod(module) => self.visit_module(module),
             _ => {}
         }
     }
 
     fn visit_impl_item(&mut self, item: &'ast ImplItem) {
         if let ImplItem::Fn(function) = item
-            && is_built(&function.attrs, self.text)
+            && is_built_on_linux(&function.attrs, self.text)
         {
-            self.function(&function.sig, &function.block);
+            self.add_function(&function.sig, &function.block);
         }
     }
 
     fn visit_trait_item(&mut self, item: &'ast TraitItem) {
         if let TraitItem::Fn(function) = item
-            && is_built(&function.attrs, self.text)
+            && is_built_on_linux(&function.attrs, self.text)
             && let Some(block) = &function.default
         {
-            self.function(&function.sig, block);
+            self.add_function(&function.sig, block);
         }
     }
 
     fn visit_stmt(&mut self, statement: &'ast Stmt) {
-        if self.of(statement).starts_with("#[cfg") {
+        if self.text_of(statement).starts_with("#[cfg") {
             return;
         }
         if let Stmt::Expr(expression, Some(_)) = statement
             && has_effect(expression)
-            && !self.of(statement).starts_with('#')
+            && !self.text_of(statement).starts_with('#')
         {
-            self.add(Kind::Statement, statement.span().byte_range(), vec![String::new()]);
+            self.add_site(FaultKind::Statement, statement.span().byte_range(), vec![String::new()]);
         }
         visit::visit_stmt(self, statement);
     }
@@ -232,23 +242,25 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     fn visit_expr(&mut self, expression: &'ast Expr) {
         match expression {
             Expr::Const(_) | Expr::Macro(_) => return,
-            // The length is no place for a switch.
+            // A switch cannot stand in the length.
             Expr::Repeat(repeated) => return self.visit_expr(&repeated.expr),
-            Expr::If(choice) => self.condition(&choice.cond),
-            Expr::While(repeated) => self.condition(&repeated.cond),
-            Expr::Binary(binary) => self.operator(binary),
-            Expr::Lit(literal) => self.add(Kind::Constant, literal.span().byte_range(), other_values(&literal.lit)),
+            Expr::If(choice) => self.add_condition(&choice.cond),
+            Expr::While(repeated) => self.add_condition(&repeated.cond),
+            Expr::Binary(binary) => self.add_operator(binary),
+            Expr::Lit(literal) => {
+                self.add_site(FaultKind::Constant, literal.span().byte_range(), other_values(&literal.lit))
+            }
             _ => {}
         }
         visit::visit_expr(self, expression);
     }
 
     fn visit_arm(&mut self, arm: &'ast syn::Arm) {
-        if !is_built(&arm.attrs, self.text) {
+        if !is_built_on_linux(&arm.attrs, self.text) {
             return;
         }
         if let Some((_, guard)) = &arm.guard {
-            self.condition(guard);
+            self.add_condition(guard);
         }
         visit::visit_arm(self, arm);
     }
@@ -262,12 +274,14 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     fn visit_attribute(&mut self, _: &'ast Attribute) {}
 }
 
-/// Whether a statement does something that is seen later.
+/// Whether a statement has an effect on later ones.
 fn has_effect(expression: &Expr) -> bool {
     match expression {
         Expr::Call(_) | Expr::MethodCall(_) | Expr::Assign(_) => true,
         Expr::Try(tried) => has_effect(&tried.expr),
-        Expr::Binary(binary) => matches!(others(&binary.op), (Kind::Arithmetic, _)) && is_assignment(&binary.op),
+        Expr::Binary(binary) => {
+            matches!(replacement_operators(&binary.op), (FaultKind::Arithmetic, _)) && is_assignment(&binary.op)
+        }
         _ => false,
     }
 }
@@ -278,9 +292,9 @@ fn is_assignment(operator: &BinOp) -> bool {
         || matches!(operator, BitOrAssign(_) | BitXorAssign(_) | ShlAssign(_) | ShrAssign(_))
 }
 
-/// The operators that could stand in an operator's place.
-fn others(operator: &BinOp) -> (Kind, &'static [&'static str]) {
-    use Kind::{Arithmetic, Comparison, Condition};
+/// The kind of an operator, and those that could stand in its place.
+fn replacement_operators(operator: &BinOp) -> (FaultKind, &'static [&'static str]) {
+    use FaultKind::{Arithmetic, Comparison, Condition};
     match operator {
         BinOp::Lt(_) => (Comparison, &["<=", ">"]),
         BinOp::Le(_) => (Comparison, &["<", ">="]),
@@ -310,7 +324,7 @@ fn others(operator: &BinOp) -> (Kind, &'static [&'static str]) {
     }
 }
 
-/// What a literal could be instead.
+/// The values that could stand in a literal's place.
 fn other_values(literal: &Lit) -> Vec<String> {
     match literal {
         Lit::Bool(truth) => vec![(!truth.value).to_string()],
@@ -334,33 +348,34 @@ fn other_values(literal: &Lit) -> Vec<String> {
     }
 }
 
-/// What a function of this type could return at once.
-fn returned(output: &ReturnType) -> Vec<String> {
+/// The early returns that a function of this type could have.
+fn early_returns(output: &ReturnType) -> Vec<String> {
     let values = match output {
         ReturnType::Default => return vec!["return;".to_owned()],
-        ReturnType::Type(_, of) => values_of(of),
+        ReturnType::Type(_, result) => values_of_type(result),
     };
     values.into_iter().map(|value| format!("return {value};")).collect()
 }
 
-fn values_of(of: &Type) -> Vec<String> {
+/// Simple values of a type; none if no value is known.
+fn values_of_type(result: &Type) -> Vec<String> {
     const NUMBERS: [&str; 14] =
         ["u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize", "f32", "f64"];
     const EMPTY: [&str; 9] =
         ["Vec", "String", "BTreeMap", "BTreeSet", "HashMap", "HashSet", "VecDeque", "Duration", "Span"];
-    let own = |value: &str| vec![value.to_owned()];
-    match of {
-        Type::Tuple(tuple) if tuple.elems.is_empty() => own("()"),
+    let only = |value: &str| vec![value.to_owned()];
+    match result {
+        Type::Tuple(tuple) if tuple.elems.is_empty() => only("()"),
         Type::Path(path) => {
             let Some(last) = path.path.segments.last() else { return Vec::new() };
             match last.ident.to_string().as_str() {
                 "bool" => vec!["false".to_owned(), "true".to_owned()],
-                "Option" => own("None"),
+                "Option" => only("None"),
                 "Result" => first_argument(last).map_or_else(Vec::new, |inner| {
-                    values_of(inner).into_iter().map(|value| format!("Ok({value})")).collect()
+                    values_of_type(inner).into_iter().map(|value| format!("Ok({value})")).collect()
                 }),
-                name if NUMBERS.contains(&name) => own("Default::default()"),
-                name if EMPTY.contains(&name) => own("Default::default()"),
+                name if NUMBERS.contains(&name) => only("Default::default()"),
+                name if EMPTY.contains(&name) => only("Default::default()"),
                 _ => Vec::new(),
             }
         }
@@ -368,10 +383,11 @@ fn values_of(of: &Type) -> Vec<String> {
     }
 }
 
+/// The first type argument of a path's segment, as `T` in `Result<T>`.
 fn first_argument(segment: &syn::PathSegment) -> Option<&Type> {
     let syn::PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
     arguments.args.iter().find_map(|argument| match argument {
-        syn::GenericArgument::Type(of) => Some(of),
+        syn::GenericArgument::Type(argument) => Some(argument),
         _ => None,
     })
 }

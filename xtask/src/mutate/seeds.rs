@@ -1,5 +1,5 @@
-//! The kinds of input: what is changed, where it is put, and what reads it. Each begins from small valid files, so that
-//! most changes are read a good way.
+//! The kinds of input: the file that is changed, its place, and the command that reads it. Each begins from small valid
+//! files, so that a reader gets far into most changed files.
 
 use std::fmt::Write;
 use std::fs;
@@ -9,61 +9,69 @@ use std::process::{Command, Stdio};
 
 use sha2::{Digest, Sha256};
 
-/// A file's name, and what makes its text.
+/// A file's name, and the function that makes its text.
 type FileSource = (&'static str, fn() -> String);
 
 /// A kind of input.
-pub(super) struct Kind {
+pub(super) struct InputKind {
     pub(super) name: &'static str,
     /// The file that the program reads.
     file: &'static str,
-    from: Origin,
-    /// Other files that it reads, which are not changed.
-    beside: &'static [FileSource],
-    /// What an earlier run has left, which goes before each.
-    left: &'static [&'static str],
+    origin: Origin,
+    /// Other files that the program reads, which are not changed.
+    other_files: &'static [FileSource],
+    /// Outputs of an earlier run, which are removed before each run.
+    outputs: &'static [&'static str],
     /// The program's arguments.
     pub(super) arguments: &'static [&'static str],
-    /// Of a sealed kind the file that holds the figures ([`STDOUT`]: what is printed): no change may give others.
-    pub(super) answer: Option<&'static str>,
+    /// If the kind is sealed, the file with the figures ([`STDOUT`]: the output): no change may give others.
+    pub(super) figures_file: Option<&'static str>,
 }
 
-/// What a kind begins from.
+/// The origin of a kind's unchanged files.
 enum Origin {
-    /// Texts, or files of the repository where they begin with `@`.
+    /// Texts; one that begins with `@` names a file of the repository.
     Texts(&'static [&'static str]),
-    /// What the program makes by these commands.
+    /// The file that the program makes by these commands.
     Made(&'static [&'static [&'static str]]),
-    /// The same, with sums anew after each change, as of somebody who hides it: else a sum would refuse a change before its figures are
-    /// read.
+    /// A file made by these commands, whose sums are renewed after each change, as by somebody who hides it. Otherwise
+    /// a sum would refuse a change before the figures are read.
     Resealed(&'static [&'static [&'static str]]),
 }
 
 use Origin::{Made, Resealed, Texts};
 
-/// What the program printed, as a file of the folder.
+/// The file of a folder with the program's output.
 pub(super) const STDOUT: &str = "stdout";
 
-/// What a report says of a folder in which runs are missing, as after an interruption.
-const FEWER: &str = "\"missing_runs\"";
+/// The part of a report about a folder in which runs are missing, as after an interruption.
+const MISSING_RUNS: &str = "\"missing_runs\"";
 
-const ON: &str = "barracuda-7200.7-ncq";
+const DRIVE: &str = "barracuda-7200.7-ncq";
 
-/// A kind of which nothing else is to be said.
-const PLAIN: Kind = Kind { name: "", file: "", from: Texts(&[]), beside: &[], left: &[], arguments: &[], answer: None };
+/// The values of the fields that a kind does not set.
+const DEFAULT_KIND: InputKind = InputKind {
+    name: "",
+    file: "",
+    origin: Texts(&[]),
+    other_files: &[],
+    outputs: &[],
+    arguments: &[],
+    figures_file: None,
+};
 
-/// A result folder.
-const STUDIED: &[&[&str]] = &[&["study", "s.toml"]];
+/// The command that makes a result folder.
+const STUDY_COMMANDS: &[&[&str]] = &[&["study", "s.toml"]];
 
-/// The folder of a review.
-const REVIEWED: &[&[&str]] = &[&["study", "r.toml"]];
+/// The command that makes the folder of a review.
+const REVIEW_COMMANDS: &[&[&str]] = &[&["study", "r.toml"]];
 
-/// A fit that ended early, as one that was interrupted.
-const FITTED: &[&[&str]] = &[&[
+/// The command of a fit that ends early, as an interrupted one.
+const FIT_COMMANDS: &[&[&str]] = &[&[
     "fit",
     "t.csv",
     "--drive",
-    ON,
+    DRIVE,
     "-o",
     "f.toml",
     "--only",
@@ -74,144 +82,152 @@ const FITTED: &[&[&str]] = &[&[
     "12",
 ]];
 
-const OF_STUDY: &[FileSource] = &[("s.toml", || STUDY.to_owned())];
+const STUDY_FILES: &[FileSource] = &[("s.toml", || STUDY.to_owned())];
 
-const OF_REVIEW: &[FileSource] = &[("s.toml", || STUDY.to_owned()), ("r.toml", || REVIEW.to_owned())];
+const REVIEW_FILES: &[FileSource] = &[("s.toml", || STUDY.to_owned()), ("r.toml", || REVIEW.to_owned())];
 
-/// A file of a sealed result folder, of which a report is made.
-const fn sealed(name: &'static str, file: &'static str) -> Kind {
+/// A kind that changes a file of a sealed result folder, from which a report is made.
+const fn sealed_kind(name: &'static str, file: &'static str) -> InputKind {
     let arguments = &["report", "out", "--json"];
-    Kind { name, file, from: Made(STUDIED), beside: OF_STUDY, arguments, answer: Some(STDOUT), ..PLAIN }
+    InputKind {
+        name,
+        file,
+        origin: Made(STUDY_COMMANDS),
+        other_files: STUDY_FILES,
+        arguments,
+        figures_file: Some(STDOUT),
+        ..DEFAULT_KIND
+    }
 }
 
-/// All of them.
-pub(super) const KINDS: &[Kind] = &[
-    Kind {
+/// All kinds.
+pub(super) const KINDS: &[InputKind] = &[
+    InputKind {
         name: "fio",
         file: "j.fio",
-        from: Texts(&[FIO, STREAMS]),
-        arguments: &["run", "j.fio", "--on", ON, "--json"],
-        ..PLAIN
+        origin: Texts(&[FIO, STREAMS]),
+        arguments: &["run", "j.fio", "--on", DRIVE, "--json"],
+        ..DEFAULT_KIND
     },
-    Kind {
+    InputKind {
         name: "icf",
         file: "j.icf",
-        from: Texts(&[ICF]),
-        arguments: &["run", "j.icf", "--on", ON, "--json", "--runtime", "20 ms"],
-        ..PLAIN
+        origin: Texts(&[ICF]),
+        arguments: &["run", "j.icf", "--on", DRIVE, "--json", "--runtime", "20 ms"],
+        ..DEFAULT_KIND
     },
-    Kind {
+    InputKind {
         name: "study",
         file: "s.toml",
-        from: Texts(&[STUDY, ARRAY]),
-        left: &["out"],
+        origin: Texts(&[STUDY, ARRAY]),
+        outputs: &["out"],
         arguments: &["study", "s.toml", "--threads", "1"],
-        ..PLAIN
+        ..DEFAULT_KIND
     },
-    Kind {
+    InputKind {
         name: "review",
         file: "r.toml",
-        from: Texts(&[REVIEW]),
-        beside: OF_STUDY,
-        left: &["out"],
+        origin: Texts(&[REVIEW]),
+        other_files: STUDY_FILES,
+        outputs: &["out"],
         arguments: &["study", "r.toml", "--threads", "1"],
-        ..PLAIN
+        ..DEFAULT_KIND
     },
-    Kind {
+    InputKind {
         name: "stack",
         file: "k.toml",
-        from: Texts(&[STACK, ACCELERATED]),
+        origin: Texts(&[STACK, ACCELERATED]),
         arguments: &["run", "random-write", "--on", "k.toml", "--runtime", "5 s", "--json"],
-        ..PLAIN
+        ..DEFAULT_KIND
     },
-    Kind {
+    InputKind {
         name: "drive",
         file: "d.toml",
-        from: Texts(&[
+        origin: Texts(&[
             "@crates/drives/profiles/barracuda-7200.7.toml",
             "@crates/drives/profiles/wd140edfz.toml",
             "@crates/drives/profiles/cheetah-15k.4.toml",
         ]),
         arguments: &["run", "file-server", "--on", "d.toml", "--runtime", "50 ms"],
-        ..PLAIN
+        ..DEFAULT_KIND
     },
-    Kind {
+    InputKind {
         name: "sheet",
         file: "d.toml",
-        from: Texts(&["@crates/drives/profiles/atlas-10k-v-300.toml", "@validation/drives/hp_c2247a.toml"]),
+        origin: Texts(&["@crates/drives/profiles/atlas-10k-v-300.toml", "@validation/drives/hp_c2247a.toml"]),
         arguments: &["drives", "d.toml", "--svg", "d.svg", "--force"],
-        ..PLAIN
+        ..DEFAULT_KIND
     },
-    Kind {
+    InputKind {
         name: "scene",
         file: "c.toml",
-        from: Texts(&["@crates/lab/studies/jobs/copy.toml", "@crates/lab/studies/jobs/records.toml"]),
-        arguments: &["run", "c.toml", "--on", ON, "--json"],
-        ..PLAIN
+        origin: Texts(&["@crates/lab/studies/jobs/copy.toml", "@crates/lab/studies/jobs/records.toml"]),
+        arguments: &["run", "c.toml", "--on", DRIVE, "--json"],
+        ..DEFAULT_KIND
     },
-    Kind {
+    InputKind {
         name: "recording",
         file: "w.csv",
-        from: Texts(&[RECORDING]),
-        arguments: &["run", "w.csv", "--on", ON, "--json"],
-        ..PLAIN
+        origin: Texts(&[RECORDING]),
+        arguments: &["run", "w.csv", "--on", DRIVE, "--json"],
+        ..DEFAULT_KIND
     },
-    Kind {
+    InputKind {
         name: "replay",
         file: "t.trace",
-        from: Texts(&TRACES),
-        arguments: &["run", "t.trace", "--on", ON, "--json", "--runtime", "50 ms"],
-        ..PLAIN
+        origin: Texts(&TRACES),
+        arguments: &["run", "t.trace", "--on", DRIVE, "--json", "--runtime", "50 ms"],
+        ..DEFAULT_KIND
     },
-    Kind {
+    InputKind {
         name: "records",
         file: "out/results.jsonl",
-        from: Resealed(STUDIED),
-        beside: OF_STUDY,
+        origin: Resealed(STUDY_COMMANDS),
+        other_files: STUDY_FILES,
         arguments: &["report", "out"],
-        ..PLAIN
+        ..DEFAULT_KIND
     },
-    Kind {
+    InputKind {
         name: "made-from",
         file: "out/made-from.json",
-        from: Resealed(STUDIED),
-        beside: OF_STUDY,
+        origin: Resealed(STUDY_COMMANDS),
+        other_files: STUDY_FILES,
         arguments: &["report", "out"],
-        ..PLAIN
+        ..DEFAULT_KIND
     },
-    sealed("sealed-1", "out/results.jsonl"),
-    sealed("sealed-2", "out/made-from.json"),
-    sealed("sealed-3", "out/study.toml"),
-    sealed("sealed-4", "out/sums.txt"),
-    Kind {
+    sealed_kind("sealed-1", "out/results.jsonl"),
+    sealed_kind("sealed-2", "out/made-from.json"),
+    sealed_kind("sealed-3", "out/study.toml"),
+    sealed_kind("sealed-4", "out/sums.txt"),
+    InputKind {
         name: "sealed-5",
         file: "out/made-from.json",
-        from: Made(REVIEWED),
-        beside: OF_REVIEW,
+        origin: Made(REVIEW_COMMANDS),
+        other_files: REVIEW_FILES,
         arguments: &["report", "out", "--json"],
-        answer: Some(STDOUT),
-        ..PLAIN
+        figures_file: Some(STDOUT),
+        ..DEFAULT_KIND
     },
-    Kind {
+    InputKind {
         name: "resumed",
         file: "out/results.jsonl",
-        from: Made(STUDIED),
-        beside: OF_STUDY,
+        origin: Made(STUDY_COMMANDS),
+        other_files: STUDY_FILES,
         arguments: &["study", "out", "--resume", "--threads", "1", "--json"],
-        answer: Some(STDOUT),
-        ..PLAIN
+        figures_file: Some(STDOUT),
+        ..DEFAULT_KIND
     },
-    Kind {
+    InputKind {
         name: "journal",
         file: "f.toml.journal",
-        from: Made(FITTED),
-        beside: &[("t.csv", measured)],
-        left: &["f.toml"],
+        origin: Made(FIT_COMMANDS),
+        other_files: &[("t.csv", measured_trace)],
+        outputs: &["f.toml"],
         arguments: &[
             "fit",
             "t.csv",
             "--drive",
-            ON,
+            DRIVE,
             "-o",
             "f.toml",
             "--only",
@@ -222,31 +238,31 @@ pub(super) const KINDS: &[Kind] = &[
             "12",
             "--resume",
         ],
-        answer: Some("f.toml"),
+        figures_file: Some("f.toml"),
     },
-    Kind {
+    InputKind {
         name: "disksim",
         file: "x.parv",
-        from: Texts(&[DISKSIM]),
+        origin: Texts(&[DISKSIM]),
         arguments: &["import", "disksim", "x.parv"],
-        ..PLAIN
+        ..DEFAULT_KIND
     },
-    Kind {
+    InputKind {
         name: "trace",
         file: "t.csv",
-        from: Texts(&[TRACE, DISKSIM_TRACE]),
-        arguments: &["validate", "t.csv", "--drive", ON, "--json"],
-        ..PLAIN
+        origin: Texts(&[TRACE, DISKSIM_TRACE]),
+        arguments: &["validate", "t.csv", "--drive", DRIVE, "--json"],
+        ..DEFAULT_KIND
     },
-    Kind {
+    InputKind {
         name: "fio-json",
         file: "r.json",
-        from: Texts(&[FIO_JSON]),
+        origin: Texts(&[FIO_JSON]),
         arguments: &[
             "fit",
             "r.json",
             "--drive",
-            ON,
+            DRIVE,
             "-o",
             "f.toml",
             "--only",
@@ -257,89 +273,91 @@ pub(super) const KINDS: &[Kind] = &[
             "3",
             "--force",
         ],
-        ..PLAIN
+        ..DEFAULT_KIND
     },
 ];
 
-/// What a made file is kept as, unchanged.
-const WHOLE: &str = "whole";
+/// The name under which the unchanged made file is kept.
+const UNCHANGED_NAME: &str = "whole";
 
-/// Parts of one text that are files beside it, as DiskSim's set-ups have them.
-const PART: &str = "#file ";
+/// The line that begins another file within one text, as DiskSim's configurations have several.
+const PART_MARK: &str = "#file ";
 
-impl Kind {
-    /// A folder in which the program can read it.
+impl InputKind {
+    /// Prepares a folder in which the program can read inputs of this kind.
     pub(super) fn prepare(&self, program: &Path, folder: &Path) -> Result<()> {
         fs::create_dir_all(folder)?;
-        for (name, text) in self.beside {
+        for (name, text) in self.other_files {
             fs::write(folder.join(name), text())?;
         }
-        let (Made(commands) | Resealed(commands)) = self.from else { return Ok(()) };
+        let (Made(commands) | Resealed(commands)) = self.origin else { return Ok(()) };
         for words in commands {
             let mut making = Command::new(program);
             making.args(*words).current_dir(folder).stdout(Stdio::null()).stderr(Stdio::null());
             assert!(making.status()?.success(), "{}: {words:?} makes what is changed", self.name);
         }
         let made = fs::read_to_string(folder.join(self.file))?;
-        let whole = match self.from {
+        let whole = match self.origin {
             Resealed(_) => made.lines().map(|line| without_sum(line) + "\n").collect(),
             _ => made,
         };
-        fs::write(folder.join(WHOLE), whole)
+        fs::write(folder.join(UNCHANGED_NAME), whole)
     }
 
-    /// How many files it begins from.
-    pub(super) fn texts(&self) -> u64 {
-        match self.from {
+    /// The number of unchanged texts.
+    pub(super) fn text_count(&self) -> u64 {
+        match self.origin {
             Texts(texts) => texts.len() as u64,
             Made(_) | Resealed(_) => 1,
         }
     }
 
-    /// One of the files that it begins from.
-    pub(super) fn text(&self, folder: &Path, which: u64) -> Result<Vec<u8>> {
-        let Texts(from) = self.from else { return fs::read(folder.join(WHOLE)) };
-        match from[which as usize].strip_prefix('@') {
+    /// One of the unchanged texts.
+    pub(super) fn read_text(&self, folder: &Path, index: u64) -> Result<Vec<u8>> {
+        let Texts(texts) = self.origin else { return fs::read(folder.join(UNCHANGED_NAME)) };
+        match texts[index as usize].strip_prefix('@') {
             Some(path) => fs::read(crate::root().join(path)),
-            None => Ok(from[which as usize].as_bytes().to_vec()),
+            None => Ok(texts[index as usize].as_bytes().to_vec()),
         }
     }
 
-    /// Puts the changed text where it is read.
-    pub(super) fn place(&self, folder: &Path, input: &[u8]) -> Result<()> {
-        for path in self.left.iter().map(|name| folder.join(name)).filter(|path| path.exists()) {
+    /// Removes earlier outputs, and writes the changed text to where it is read.
+    pub(super) fn place_input(&self, folder: &Path, input: &[u8]) -> Result<()> {
+        for path in self.outputs.iter().map(|name| folder.join(name)).filter(|path| path.exists()) {
             if path.is_dir() { fs::remove_dir_all(path)? } else { fs::remove_file(path)? }
         }
-        if matches!(self.from, Resealed(_)) {
-            return place_resealed(&folder.join("out"), self.file, input);
+        if matches!(self.origin, Resealed(_)) {
+            return write_resealed(&folder.join("out"), self.file, input);
         }
         let text = String::from_utf8_lossy(input);
         if self.name != "disksim" {
             return fs::write(folder.join(self.file), input);
         }
-        for (index, part) in text.split(PART).enumerate() {
+        for (index, part) in text.split(PART_MARK).enumerate() {
             let (name, body) = if index == 0 { (self.file, part) } else { part.split_once('\n').unwrap_or((part, "")) };
-            // A name may have been changed into one that is no name of a file beside it.
-            if !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '.') {
+            // The change may have turned a name into one of no file beside it.
+            if !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '.') {
                 fs::write(folder.join(name), body)?;
             }
         }
         Ok(())
     }
 
-    /// The figures of the last run, of a sealed kind.
-    pub(super) fn figures(&self, folder: &Path) -> Result<Option<String>> {
-        self.answer.map(|name| fs::read_to_string(folder.join(name))).transpose()
+    /// The figures of the last run, if the kind is sealed.
+    pub(super) fn read_figures(&self, folder: &Path) -> Result<Option<String>> {
+        self.figures_file.map(|name| fs::read_to_string(folder.join(name))).transpose()
     }
 
-    /// Whether figures are others than the unchanged input has. A folder with fewer runs may say less, and says so.
-    pub(super) fn is_silent(figures: Option<&str>, reference: Option<&str>) -> bool {
-        figures != reference && !figures.is_some_and(|figures| figures.contains(FEWER))
+    /// Whether figures differ from those of the unchanged input without a word. A folder with fewer runs may have fewer
+    /// figures, and says so.
+    pub(super) fn differs_silently(figures: Option<&str>, unchanged: Option<&str>) -> bool {
+        figures != unchanged && !figures.is_some_and(|figures| figures.contains(MISSING_RUNS))
     }
 }
 
-/// Puts a changed file into a result folder with sums anew: each record has its own, other files have lines in `sums.txt`.
-fn place_resealed(out: &Path, file: &str, input: &[u8]) -> Result<()> {
+/// Writes a changed file into a result folder and renews the sums: each record has its own, other files have lines in
+/// `sums.txt`.
+fn write_resealed(out: &Path, file: &str, input: &[u8]) -> Result<()> {
     let name = file.trim_start_matches("out/");
     let lines = || input.split_inclusive(|&byte| byte == b'\n');
     if name == "results.jsonl" {
@@ -354,10 +372,10 @@ fn place_resealed(out: &Path, file: &str, input: &[u8]) -> Result<()> {
     }
     fs::write(out.join(name), input)?;
     let mut sums = String::new();
-    for of in ["study.toml", "made-from.json"] {
-        let text = fs::read(out.join(of))?;
-        for (at, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
-            writeln!(sums, "{of}:{} {}", at + 1, line_sum(line)).expect("a text takes all that is written");
+    for file_name in ["study.toml", "made-from.json"] {
+        let text = fs::read(out.join(file_name))?;
+        for (index, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
+            writeln!(sums, "{file_name}:{} {}", index + 1, line_sum(line)).expect("a text takes all that is written");
         }
     }
     fs::write(out.join("sums.txt"), sums)
@@ -373,8 +391,8 @@ fn without_sum(line: &str) -> String {
     line.split_once(",\"sum\":").map_or(line.to_owned(), |(bare, _)| format!("{bare}}}"))
 }
 
-/// A measured trace: reads all over the drive.
-fn measured() -> String {
+/// A measured trace of reads all over the drive.
+fn measured_trace() -> String {
     let mut text = "lba,sectors,op,measured_response_ms,think_ms\n".to_owned();
     for index in 0..400_u64 {
         let (lba, ms) = (index * 7_368_787 % 150_000_000, 6.0 + (index * 37 % 120) as f64 / 10.0);

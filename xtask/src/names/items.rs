@@ -1,4 +1,4 @@
-//! Functions, types, statics and literals of sources, counted from their syntax trees.
+//! Counts functions, types, statics and literals of sources, from their syntax trees.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,22 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Attribute, FnArg, ImplItem, Item, ItemMod, LitStr, Signature, TraitItem, Visibility};
 
-/// What was counted; a file that is no Rust counts nothing.
+/// The counts; a file that is no Rust adds nothing.
 #[derive(Default)]
 pub struct Items {
     /// Functions and methods, trait methods and their implementations too.
     pub functions: usize,
-    /// Those whose name is one word.
+    /// Functions whose name is one word.
     pub one_word: usize,
-    /// Those whose name is a participle alone, such as `told`.
+    /// Functions whose name is a participle alone, such as `told`.
     pub participles: usize,
-    /// Those named `of`.
+    /// Functions named `of`.
     pub named_of: usize,
-    /// Those named as predicates that take `&mut self`.
+    /// Functions that are named as predicates and take `&mut self`.
     pub changing_predicates: usize,
     /// Structs, enums and traits that are not public.
     pub private_types: usize,
-    /// Those whose name another type has too.
+    /// Private types whose name another type has too.
     pub shared_types: usize,
     /// Statics and thread-locals in libraries whose value can change.
     pub state: usize,
@@ -31,7 +31,7 @@ pub struct Items {
     pub public: usize,
     /// Lines with code.
     pub code_lines: usize,
-    /// Where the names stand that a reader may stumble over.
+    /// The places of counted names.
     pub places: Vec<String>,
 }
 
@@ -135,11 +135,11 @@ struct Counter<'a> {
     items: Items,
     file: &'a str,
     text: &'a str,
-    /// Name, whether it is private, where it stands.
+    /// Types: the name, whether it is private, and the place.
     types: Vec<(String, bool, String)>,
 }
 
-/// True if these attributes keep code for tests.
+/// Whether these attributes keep code for tests.
 fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let is_cfg = attribute.path().is_ident("cfg");
@@ -155,8 +155,8 @@ fn is_participle(name: &str) -> bool {
 fn is_dotted_key(text: &str) -> bool {
     let mut parts = text.split('.');
     let is_word = |part: &str| {
-        part.starts_with(|c: char| c.is_ascii_lowercase())
-            && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+        part.starts_with(|letter: char| letter.is_ascii_lowercase())
+            && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
     };
     parts.next().is_some_and(|first| LAYERS.contains(&first)) && text.contains('.') && parts.all(is_word)
 }
@@ -166,17 +166,17 @@ impl Counter<'_> {
         let name = signature.ident.to_string();
         let place = format!("{}:{}: fn {name}", self.file, signature.ident.span().start().line);
         self.items.functions += 1;
-        let is_one = !name.trim_matches('_').contains('_');
-        self.items.one_word += usize::from(is_one);
-        let asks = ["is_", "has_", "was_"].iter().any(|start| name.starts_with(start));
-        let changes = matches!(signature.inputs.first(), Some(FnArg::Receiver(me)) if me.mutability.is_some() && me.reference.is_some());
-        for (fits, number) in [
-            (is_one && is_participle(&name), &mut self.items.participles),
+        let is_one_word = !name.trim_matches('_').contains('_');
+        self.items.one_word += usize::from(is_one_word);
+        let is_predicate = ["is_", "has_", "was_"].iter().any(|start| name.starts_with(start));
+        let changes_self = matches!(signature.inputs.first(), Some(FnArg::Receiver(receiver)) if receiver.mutability.is_some() && receiver.reference.is_some());
+        for (is_counted, count) in [
+            (is_one_word && is_participle(&name), &mut self.items.participles),
             (name == "of", &mut self.items.named_of),
-            (asks && changes, &mut self.items.changing_predicates),
+            (is_predicate && changes_self, &mut self.items.changing_predicates),
         ] {
-            if fits {
-                *number += 1;
+            if is_counted {
+                *count += 1;
                 self.items.places.push(place.clone());
             }
         }
@@ -210,25 +210,27 @@ impl Counter<'_> {
 impl<'ast> Visit<'ast> for Counter<'_> {
     fn visit_item(&mut self, item: &'ast Item) {
         match item {
-            Item::Struct(it) => self.add_type(&it.ident, &it.vis),
-            Item::Enum(it) => self.add_type(&it.ident, &it.vis),
-            Item::Trait(it) => self.add_type(&it.ident, &it.vis),
-            Item::Type(it) => self.count_visibility(&it.vis),
-            Item::Const(it) => self.count_visibility(&it.vis),
-            Item::Static(it) => {
-                self.count_visibility(&it.vis);
-                let kind = &self.text[it.ty.span().byte_range()];
+            Item::Struct(definition) => self.add_type(&definition.ident, &definition.vis),
+            Item::Enum(definition) => self.add_type(&definition.ident, &definition.vis),
+            Item::Trait(definition) => self.add_type(&definition.ident, &definition.vis),
+            Item::Type(definition) => self.count_visibility(&definition.vis),
+            Item::Const(definition) => self.count_visibility(&definition.vis),
+            Item::Static(definition) => {
+                self.count_visibility(&definition.vis);
+                let kind = &self.text[definition.ty.span().byte_range()];
                 let can_change =
                     ["Mutex", "RwLock", "Once", "Lazy", "Atomic", "Cell"].iter().any(|word| kind.contains(word));
                 self.items.state += usize::from(can_change && self.is_library());
             }
-            Item::Macro(it) if it.mac.path.segments.last().is_some_and(|last| last.ident == "thread_local") => {
+            Item::Macro(definition)
+                if definition.mac.path.segments.last().is_some_and(|last| last.ident == "thread_local") =>
+            {
                 self.items.state += usize::from(self.is_library());
             }
-            Item::Fn(it) if is_test(&it.attrs) => return,
-            Item::Fn(it) => {
-                self.count_visibility(&it.vis);
-                self.count_function(&it.sig);
+            Item::Fn(definition) if is_test(&definition.attrs) => return,
+            Item::Fn(definition) => {
+                self.count_visibility(&definition.vis);
+                self.count_function(&definition.sig);
             }
             _ => {}
         }
@@ -242,22 +244,22 @@ impl<'ast> Visit<'ast> for Counter<'_> {
     }
 
     fn visit_impl_item(&mut self, item: &'ast ImplItem) {
-        if let ImplItem::Fn(it) = item {
-            self.count_visibility(&it.vis);
-            self.count_function(&it.sig);
+        if let ImplItem::Fn(definition) = item {
+            self.count_visibility(&definition.vis);
+            self.count_function(&definition.sig);
         }
         visit::visit_impl_item(self, item);
     }
 
     fn visit_trait_item(&mut self, item: &'ast TraitItem) {
-        if let TraitItem::Fn(it) = item {
-            self.count_function(&it.sig);
+        if let TraitItem::Fn(definition) = item {
+            self.count_function(&definition.sig);
         }
         visit::visit_trait_item(self, item);
     }
 
     fn visit_lit_str(&mut self, text: &'ast LitStr) {
-        let knows_keys = ["crates/drives/", "crates/formats/"].iter().any(|home| self.file.starts_with(home));
+        let knows_keys = ["crates/drives/", "crates/formats/"].iter().any(|folder| self.file.starts_with(folder));
         self.items.dotted_keys += usize::from(!knows_keys && is_dotted_key(&text.value()));
     }
 }

@@ -1,21 +1,22 @@
-//! Sentences of comments, and how they begin. Blocks of code, tables, headings and lists' marks are no part of a sentence.
+//! Counts the sentences of comments by their beginnings. Blocks of code, tables, headings and the marks of lists are no
+//! part of a sentence.
 
 use std::collections::BTreeMap;
 
-/// What was counted.
+/// The counts of sentences.
 #[derive(Default)]
 pub struct Sentences {
     /// All sentences.
     pub count: usize,
-    /// Those that begin with What.
+    /// Sentences that begin with What.
     pub what: usize,
-    /// Those that begin with a pronoun, or with The same, Of, One.
+    /// Sentences that begin with a pronoun, or with The same, Of, One.
     pub pronoun: usize,
-    /// Where those stand, and how they begin.
+    /// The places and beginnings of those sentences.
     pub places: Vec<String>,
 }
 
-/// Beginnings that make a reader look for what is meant.
+/// Words whose meaning a reader must look for before.
 const PRONOUNS: [&str; 15] =
     ["It", "They", "He", "She", "This", "That", "These", "Those", "Its", "Their", "Them", "Such", "Of", "One", "Ones"];
 
@@ -24,7 +25,7 @@ pub fn count(sources: &BTreeMap<String, String>) -> Sentences {
     let mut sentences = Sentences::default();
     for (file, text) in sources {
         for (line, block) in blocks(text) {
-            for sentence in split(&block) {
+            for sentence in split_sentences(&block) {
                 sentences.add(file, line, sentence);
             }
         }
@@ -35,7 +36,7 @@ pub fn count(sources: &BTreeMap<String, String>) -> Sentences {
 impl Sentences {
     fn add(&mut self, file: &str, line: usize, sentence: &str) {
         self.count += 1;
-        let first = sentence.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
+        let first = sentence.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next().unwrap_or("");
         let is_pronoun = PRONOUNS.contains(&first) || sentence.starts_with("The same");
         self.what += usize::from(first == "What");
         self.pronoun += usize::from(is_pronoun);
@@ -51,12 +52,12 @@ fn blocks(text: &str) -> Vec<(usize, String)> {
     let until = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
     for (number, line) in text[..until].lines().enumerate() {
         let line = line.trim_start();
-        let own = ["///", "//!", "//"].into_iter().find(|mark| line.starts_with(mark)).unwrap_or("");
-        if own != mark {
-            (open, mark, is_code) = (false, own, false);
+        let own_mark = ["///", "//!", "//"].into_iter().find(|mark| line.starts_with(mark)).unwrap_or("");
+        if own_mark != mark {
+            (open, mark, is_code) = (false, own_mark, false);
         }
-        let words = line[own.len()..].trim();
-        if own.is_empty() || is_code && !words.starts_with("```") {
+        let words = line[own_mark.len()..].trim();
+        if own_mark.is_empty() || is_code && !words.starts_with("```") {
             continue;
         }
         if words.starts_with("```") {
@@ -89,8 +90,8 @@ fn without_mark(words: &str) -> &str {
         .unwrap_or(words)
 }
 
-/// The sentences of a block: what ends with `.`, `!` or `?` before a space, outside of backticks.
-fn split(block: &str) -> Vec<&str> {
+/// The sentences of a block. A sentence ends with `.`, `!` or `?` before a space, outside of backticks.
+fn split_sentences(block: &str) -> Vec<&str> {
     let (mut sentences, mut start, mut is_quoted) = (Vec::new(), 0, false);
     let bytes = block.as_bytes();
     for (at, byte) in block.bytes().enumerate() {
@@ -112,7 +113,7 @@ mod tests {
 
     #[test]
     fn sentences_end_at_their_stops_and_not_inside_code() {
-        assert_eq!(split("One `a. b` here. Two! Three"), ["One `a. b` here.", "Two!", "Three"]);
+        assert_eq!(split_sentences("One `a. b` here. Two! Three"), ["One `a. b` here.", "Two!", "Three"]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! Assertions of a page about a command: comparisons of figures of its `--json`, such as `ratio.high < 1`,
-//! `anatomy_ms.flush > 0.5 * all.response_ms.mean`, `verdict == "slower"`.
+//! Checks the assertions of a page about a command. An assertion compares figures of the command's `--json`:
+//!
+//! `ratio.high < 1`, `anatomy_ms.flush > 0.5 * all.response_ms.mean`, `verdict == "slower"`.
 //!
 //! ```text
 //! assertion = side ("<" | "<=" | ">" | ">=" | "==") side      side   = factor {"*" factor}
@@ -9,14 +10,14 @@
 
 use serde_json::Value;
 
-/// The signs of comparisons; of two that begin alike, the longer one first.
+/// The signs of comparisons. If two begin alike, the longer one is first.
 const SIGNS: [&str; 5] = ["<=", ">=", "==", "<", ">"];
 
-/// Checks an assertion on a command's JSON; an error has the values found.
+/// Checks an assertion on a command's JSON; an error contains the values.
 pub fn check(assertion: &str, json: &Value) -> Result<(), String> {
     let found = SIGNS.iter().filter_map(|sign| Some((assertion.find(sign)?, *sign))).min_by_key(|(at, _)| *at);
     let (at, sign) = found.ok_or("no comparison; expected one of < <= > >= ==")?;
-    let (left, right) = (side(&assertion[..at], json)?, side(&assertion[at + sign.len()..], json)?);
+    let (left, right) = (value_of_side(&assertion[..at], json)?, value_of_side(&assertion[at + sign.len()..], json)?);
     let holds = match (left.as_f64(), right.as_f64()) {
         (Some(left), Some(right)) => match sign {
             "<" => left < right,
@@ -31,32 +32,36 @@ pub fn check(assertion: &str, json: &Value) -> Result<(), String> {
     if holds { Ok(()) } else { Err(format!("found {left} {sign} {right}")) }
 }
 
-/// A value, or the product of several numbers.
-fn side(text: &str, json: &Value) -> Result<Value, String> {
-    let factors: Vec<Value> = text.split(" * ").map(|text| factor(text.trim(), json)).collect::<Result<_, _>>()?;
+/// The value of a side: one value, or the product of several numbers.
+fn value_of_side(text: &str, json: &Value) -> Result<Value, String> {
+    let factors: Vec<Value> =
+        text.split(" * ").map(|text| value_of_factor(text.trim(), json)).collect::<Result<_, _>>()?;
     match &factors[..] {
         [one] => Ok(one.clone()),
         several => {
-            let numbers = several.iter().map(|it| it.as_f64().ok_or_else(|| format!("{it} is no number")));
+            let numbers = several.iter().map(|factor| factor.as_f64().ok_or_else(|| format!("{factor} is no number")));
             Ok(Value::from(numbers.product::<Result<f64, String>>()?))
         }
     }
 }
 
-/// A number, a text, or the figure at a path.
-fn factor(text: &str, json: &Value) -> Result<Value, String> {
+/// The value of a factor: a number, a text, or the figure at a path.
+fn value_of_factor(text: &str, json: &Value) -> Result<Value, String> {
     let literal: Option<Value> = serde_json::from_str(text).ok();
-    literal.map_or_else(|| at(text, json).ok_or_else(|| format!("there is no `{text}` in the command's JSON")), Ok)
+    literal.map_or_else(
+        || value_at_path(text, json).ok_or_else(|| format!("there is no `{text}` in the command's JSON")),
+        Ok,
+    )
 }
 
 /// The value at a path.
-fn at(path: &str, json: &Value) -> Option<Value> {
+fn value_at_path(path: &str, json: &Value) -> Option<Value> {
     let (mut value, mut rest) = (json, path);
     while !rest.is_empty() {
         rest = rest.strip_prefix('.').unwrap_or(rest);
         if let Some(inside) = rest.strip_prefix('[') {
             let (place, after) = inside.split_once(']')?;
-            (value, rest) = (within(place, value)?, after);
+            (value, rest) = (find_item(place, value)?, after);
         } else {
             let (name, after) = rest.split_at(rest.find(['.', '[']).unwrap_or(rest.len()));
             (value, rest) = (value.get(name)?, after);
@@ -65,7 +70,7 @@ fn at(path: &str, json: &Value) -> Option<Value> {
     Some(value.clone())
 }
 
-/// The item of a list, or of an object whose name has a dot.
+/// The item of a list, or the field of an object, at a place in brackets.
 fn within<'a>(place: &str, value: &'a Value) -> Option<&'a Value> {
     if let Some((key, wanted)) = place.split_once('=') {
         return value.as_array()?.iter().find(|item| item[key].as_str() == Some(wanted));
@@ -80,7 +85,7 @@ fn within<'a>(place: &str, value: &'a Value) -> Option<&'a Value> {
 mod tests {
     use super::*;
 
-    /// What `compare --json` says of the write cache switched off, and the same with its sides swapped.
+    /// An answer of `compare --json` about the write cache switched off, and one with the sides swapped.
     fn compared(ratio: f64, verdict: &str, worse: bool) -> Value {
         serde_json::json!({
             "verdict": verdict,

@@ -1,5 +1,6 @@
-//! Finds sections of a page with a conclusion but without an assertion: a sentence with a word of comparison, in a section that
-//! runs commands, needs an assertion in that section. Questions, definitions (words in emphasis or quotes) and code draw none.
+//! Finds sections of a page with a conclusion but without an assertion. A sentence with a word of comparison is a
+//! conclusion if its section runs commands; that section then needs an assertion. Questions, definitions (words in
+//! emphasis or quotes) and code conclude nothing.
 
 use super::HOLDS;
 
@@ -7,59 +8,59 @@ use super::HOLDS;
 const WORDS: [&str; 10] =
     ["faster", "slower", "shorter", "longer", "better", "worse", "fewer", "twice", "halves", "doubles"];
 
-/// A part of a page from one heading to the next.
+/// A part of a page, from one heading to the next.
 #[derive(Default)]
 struct Section {
     /// The first line with a conclusion, from 0.
-    concludes: Option<usize>,
-    commands: bool,
-    holds: bool,
+    conclusion_line: Option<usize>,
+    has_commands: bool,
+    has_assertion: bool,
 }
 
 impl Section {
     fn fault(&self) -> Option<String> {
-        let at = self.concludes.filter(|_| self.commands && !self.holds)?;
-        Some(format!("line {}: a conclusion without a `{HOLDS} … -->` in its section", at + 1))
+        let index = self.conclusion_line.filter(|_| self.has_commands && !self.has_assertion)?;
+        Some(format!("line {}: a conclusion without a `{HOLDS} … -->` in its section", index + 1))
     }
 }
 
-/// Sections that conclude without an assertion.
-pub fn unfounded(text: &str) -> Vec<String> {
+/// A message for each section that concludes without an assertion.
+pub fn unasserted_conclusions(text: &str) -> Vec<String> {
     let (mut faults, mut section, mut block) = (Vec::new(), Section::default(), "");
     let lines: Vec<&str> = text.lines().collect();
-    for (at, line) in lines.iter().enumerate() {
+    for (index, line) in lines.iter().enumerate() {
         if let Some(mark) = line.trim().strip_prefix("```") {
             block = mark;
-            section.commands |= mark == "sh";
+            section.has_commands |= mark == "sh";
         } else if !block.is_empty() {
             // Code concludes nothing.
         } else if line.starts_with('#') {
             faults.extend(std::mem::take(&mut section).fault());
         } else if line.trim_start().starts_with("<!--") {
-            section.holds |= line.contains(HOLDS);
-        } else if section.concludes.is_none() && concludes(&lines, at) {
-            section.concludes = Some(at);
+            section.has_assertion |= line.contains(HOLDS);
+        } else if section.conclusion_line.is_none() && is_conclusion(&lines, index) {
+            section.conclusion_line = Some(index);
         }
     }
     faults.extend(section.fault());
     faults
 }
 
-/// True if the line has a word of comparison in a sentence that asks nothing.
-fn concludes(lines: &[&str], at: usize) -> bool {
-    let rest = lines[at..].iter().take_while(|line| !line.is_empty() && !line.starts_with("```"));
-    let rest: String = rest.copied().collect::<Vec<_>>().join(" ");
-    let line = plain(lines[at]);
-    let said = |word: &str| line.split(|letter: char| !letter.is_alphanumeric()).any(|it| it == word);
-    let Some(word) = WORDS.into_iter().find(|word| said(word)) else { return false };
+/// Whether the line has a word of comparison in a sentence that is no question.
+fn is_conclusion(lines: &[&str], index: usize) -> bool {
+    let lines_to_end = lines[index..].iter().take_while(|line| !line.is_empty() && !line.starts_with("```"));
+    let rest: String = lines_to_end.copied().collect::<Vec<_>>().join(" ");
+    let line = without_marked_parts(lines[index]);
+    let has_word = |word: &str| line.split(|letter: char| !letter.is_alphanumeric()).any(|part| part == word);
+    let Some(word) = WORDS.into_iter().find(|word| has_word(word)) else { return false };
     let from = rest.find(word).unwrap_or_default();
     rest[from..].find(['.', ':', '?']).is_none_or(|end| !rest[from + end..].starts_with('?'))
 }
 
 /// A line without its parts in emphasis, quotes or code.
-fn plain(line: &str) -> String {
+fn without_marked_parts(line: &str) -> String {
     let mut inside = None;
-    let keep = |letter: &char| match (inside, *letter) {
+    let is_outside = |letter: &char| match (inside, *letter) {
         (Some(mark), letter) if letter == mark => {
             inside = None;
             false
@@ -70,7 +71,7 @@ fn plain(line: &str) -> String {
         }
         (inside, _) => inside.is_none(),
     };
-    line.chars().filter(keep).collect()
+    line.chars().filter(is_outside).collect()
 }
 
 #[cfg(test)]
@@ -79,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_conclusion_needs_an_assertion() {
-        let section = |prose: &str| unfounded(&format!("# A\n\n```sh\nx compare\n```\n\n{prose}\n"));
+        let section = |prose: &str| unasserted_conclusions(&format!("# A\n\n```sh\nx compare\n```\n\n{prose}\n"));
         let said = section("So commits are slower\nby half.");
         assert_eq!(said, ["line 7: a conclusion without a `<!-- holds: … -->` in its section"]);
         for fine in [
@@ -91,6 +92,9 @@ mod tests {
         ] {
             assert_eq!(section(fine), Vec::<String>::new(), "{fine}");
         }
-        assert_eq!(unfounded("# A\n```sh\nx\n```\n<!-- holds: a < 1 -->\n# B\n```sh\nx\n```\nslower\n").len(), 1);
+        assert_eq!(
+            unasserted_conclusions("# A\n```sh\nx\n```\n<!-- holds: a < 1 -->\n# B\n```sh\nx\n```\nslower\n").len(),
+            1
+        );
     }
 }

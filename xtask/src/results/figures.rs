@@ -1,4 +1,5 @@
-//! What of an output is a result: the JSON without prose, paths and versions, its keys in order; and its hash.
+//! Extracts the figures of an output: the JSON without prose, paths and versions, its keys in order. Figures are
+//! compared by their hash.
 
 use std::collections::BTreeMap;
 
@@ -36,33 +37,33 @@ const LEFT_OUT: [(&str, &str); 24] = [
 ];
 
 /// The figures of a JSON text, or of several, a line each.
-pub fn of_json(text: &str) -> Result<String, String> {
+pub fn figures_of_json(text: &str) -> Result<String, String> {
     let values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-    let lines = values.map(|value| value.map(|value| kept(value).to_string() + "\n"));
+    let lines = values.map(|value| value.map(|value| without_prose(value).to_string() + "\n"));
     let figures: String = lines.collect::<Result<_, _>>().map_err(|why| format!("no JSON: {why}"))?;
     if figures.is_empty() { Err("no JSON: it is empty".to_owned()) } else { Ok(figures) }
 }
 
-/// A value without what is left out.
-pub fn kept(value: Value) -> Value {
+/// The value without the keys that are left out.
+pub fn without_prose(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
-            let stays = |key: &str| LEFT_OUT.iter().all(|(left_out, _)| *left_out != key);
-            // Of a study a place is no sentence but the cells.
+            let is_figure = |key: &str| LEFT_OUT.iter().all(|(left_out, _)| *left_out != key);
+            // The place of a study is an object of cells, and no sentence.
             let is_cells = |key: &str, value: &Value| key == "place" && value.is_object();
-            let stays = |key: &str, value: &Value| stays(key) || value.is_number() || is_cells(key, value);
-            let fields = fields.into_iter().filter(|(key, value)| stays(key, value));
-            // A build of the whole workspace keeps keys as they were put in.
-            let sorted: BTreeMap<String, Value> = fields.map(|(key, value)| (key, kept(value))).collect();
+            let is_kept = |key: &str, value: &Value| is_figure(key) || value.is_number() || is_cells(key, value);
+            let fields = fields.into_iter().filter(|(key, value)| is_kept(key, value));
+            // In a build of the whole workspace, objects keep the order of insertion.
+            let sorted: BTreeMap<String, Value> = fields.map(|(key, value)| (key, without_prose(value))).collect();
             Value::Object(sorted.into_iter().collect())
         }
-        Value::Array(values) => Value::Array(values.into_iter().map(kept).collect()),
+        Value::Array(values) => Value::Array(values.into_iter().map(without_prose).collect()),
         value => value,
     }
 }
 
-/// The pages of a Parquet file: without its footer, which says what made it.
-pub fn parquet(file: &[u8]) -> Result<&[u8], String> {
+/// The pages of a Parquet file, without the footer, which names the program that wrote it.
+pub fn parquet_pages(file: &[u8]) -> Result<&[u8], String> {
     let pages = || {
         let body = file.strip_suffix(b"PAR1")?;
         let (body, length) = body.split_last_chunk::<4>()?;
@@ -72,7 +73,7 @@ pub fn parquet(file: &[u8]) -> Result<&[u8], String> {
 }
 
 /// The first digits of the SHA-256.
-pub fn hash(figures: &[u8]) -> String {
+pub fn short_hash(figures: &[u8]) -> String {
     let digits: String = Sha256::digest(figures).iter().map(|byte| format!("{byte:02x}")).collect();
     digits[..DIGITS].to_owned()
 }
@@ -84,27 +85,28 @@ mod tests {
     #[test]
     fn prose_is_left_out_and_every_figure_stays() {
         let text = r#"{"said": "1 ×", "iops": 1.5, "rows": [{"what": "reads", "n": 2}], "program": {"build": "x"}, "time": 3}"#;
-        assert_eq!(of_json(text).unwrap(), "{\"iops\":1.5,\"rows\":[{\"n\":2}],\"time\":3}\n");
+        assert_eq!(figures_of_json(text).unwrap(), "{\"iops\":1.5,\"rows\":[{\"n\":2}],\"time\":3}\n");
     }
 
     #[test]
     fn the_cells_of_a_place_stay_and_its_words_do_not() {
         let text = r#"{"place": {"cells": [1], "said": "x"}, "rows": [{"place": "at depth 8"}]}"#;
-        assert_eq!(of_json(text).unwrap(), "{\"place\":{\"cells\":[1]},\"rows\":[{}]}\n");
+        assert_eq!(figures_of_json(text).unwrap(), "{\"place\":{\"cells\":[1]},\"rows\":[{}]}\n");
     }
 
     #[test]
     fn keys_stand_in_order_and_lines_stay_apart() {
-        assert_eq!(of_json("{\"b\":1,\"a\":2}\n{\"a\":3}").unwrap(), "{\"a\":2,\"b\":1}\n{\"a\":3}\n");
-        assert!(of_json("").is_err() && of_json("{").is_err() && of_json("{} error").is_err());
+        assert_eq!(figures_of_json("{\"b\":1,\"a\":2}\n{\"a\":3}").unwrap(), "{\"a\":2,\"b\":1}\n{\"a\":3}\n");
+        assert!(figures_of_json("").is_err() && figures_of_json("{").is_err() && figures_of_json("{} error").is_err());
     }
 
     #[test]
     fn the_last_digit_of_a_figure_counts() {
-        let [one, other] = ["0.10000000000000002", "0.1"].map(|figure| hash(of_json(figure).unwrap().as_bytes()));
+        let [one, other] =
+            ["0.10000000000000002", "0.1"].map(|figure| short_hash(figures_of_json(figure).unwrap().as_bytes()));
         assert_ne!(one, other);
         // FIPS 180-2, its first example.
-        assert_eq!(hash(b"abc"), "ba7816bf8f01cfea4141");
+        assert_eq!(short_hash(b"abc"), "ba7816bf8f01cfea4141");
     }
 
     #[test]
@@ -113,10 +115,10 @@ mod tests {
             let length = u32::try_from(footer.len()).unwrap().to_le_bytes();
             [b"PAR1pages", footer, &length, b"PAR1"].concat()
         };
-        assert_eq!(parquet(&file(b"made by 1")).unwrap(), b"PAR1pages");
-        assert_eq!(parquet(&file(b"made by 21")).unwrap(), b"PAR1pages");
+        assert_eq!(parquet_pages(&file(b"made by 1")).unwrap(), b"PAR1pages");
+        assert_eq!(parquet_pages(&file(b"made by 21")).unwrap(), b"PAR1pages");
         for wrong in [&b""[..], b"PAR1", b"PAR1\xff\0\0\0PAR1", b"PAR1\0\0\0\0PAR1", b"PAR1pages"] {
-            assert!(parquet(wrong).is_err(), "{wrong:?}");
+            assert!(parquet_pages(wrong).is_err(), "{wrong:?}");
         }
     }
 

@@ -1,15 +1,15 @@
-//! Documentation. Public items have it: functions, types, traits and what they demand, constants, modules; methods of
-//! types that are not public need none. Fields and variants have documentation only if it adds to their names. The author
-//! decides; this rule finds comments that only repeat a name. The crate `cli` is free of both rules: it is a program and
-//! no library, and its comments are the help of its options. Public records and results can grow.
+//! Checks documentation. Public items have it: functions, types, traits and their items, constants, modules; methods of
+//! private types need none. Fields and variants have it only if it adds to their names. The author decides; a rule
+//! finds comments that only repeat a name. The crate `cli` is exempt from both rules: it is a program and no library,
+//! and its comments are the help of its options. Public records and results can grow (`#[non_exhaustive]`).
 
 use super::Text;
-use super::source::{code, without_tests};
+use super::source::{code_only, without_tests};
 
-/// What an item's declaration begins with, after its modifiers.
+/// The words that begin an item's declaration, after its modifiers.
 const KINDS: [&str; 9] = ["fn", "struct", "enum", "union", "trait", "type", "const", "static", "mod"];
 
-/// Words that may stand before them.
+/// Words that may stand before the kind.
 const MODIFIERS: [&str; 3] = ["unsafe", "async", "extern"];
 
 /// Words that add nothing to a name.
@@ -17,107 +17,109 @@ const FILLERS: [&str; 9] = ["a", "an", "the", "its", "this", "of", "one", "in", 
 
 /// Runs the rules.
 pub fn check(files: &[Text], faults: &mut Vec<String>) {
-    let ours =
+    let is_checked =
         |file: &&Text| file.is_rust() && file.path.starts_with("crates/") && !file.path.starts_with("crates/cli/");
-    for file in files.iter().filter(ours) {
-        let code = without_tests(&code(&file.text));
+    for file in files.iter().filter(is_checked) {
+        let code = without_tests(&code_only(&file.text));
         if file.path.contains("/src/") {
-            items(file, &code, faults);
+            check_documentation(file, &code, faults);
         }
-        names(file, &code, faults);
+        check_repetitions(file, &code, faults);
     }
 }
 
-/// Public items without documentation.
-fn items(file: &Text, code: &str, faults: &mut Vec<String>) {
+/// Finds public items without documentation, and results that cannot grow.
+fn check_documentation(file: &Text, code: &str, faults: &mut Vec<String>) {
     let lines: Vec<&str> = code.lines().collect();
     let text: Vec<&str> = file.text.lines().collect();
-    for (line, name) in public(code) {
-        // What belongs to the item begins behind the item before it, or behind the brace around both.
-        let begins = lines[..line].iter().rposition(|before| before.contains([';', '{', '}'])).map_or(0, |end| end + 1);
-        let documents = |line: &&str| ["///", "#[doc"].iter().any(|begins| line.trim_start().starts_with(begins));
-        if !text[begins..line].iter().any(documents) {
+    for (line, name) in find_public_items(code) {
+        // The item's lines begin behind the item before it, or behind the brace around both.
+        let start = lines[..line].iter().rposition(|before| before.contains([';', '{', '}'])).map_or(0, |end| end + 1);
+        let is_documentation = |line: &&str| ["///", "#[doc"].iter().any(|start| line.trim_start().starts_with(start));
+        if !text[start..line].iter().any(is_documentation) {
             faults.push(format!("{}:{}: `{name}` is public and has no documentation", file.path, line + 1));
         }
-        let is_open = lines[begins..line].iter().any(|before| before.trim() == "#[non_exhaustive]");
-        if !is_open && lines[line].starts_with("pub struct") && is_result(&file.path, name) {
+        let can_grow = lines[start..line].iter().any(|before| before.trim() == "#[non_exhaustive]");
+        if !can_grow && lines[line].starts_with("pub struct") && is_result(&file.path, name) {
             faults.push(format!("{}:{}: `{name}` grows and is not `#[non_exhaustive]`", file.path, line + 1));
         }
     }
 }
 
-/// True for the name of a record or a result that users of the library read; later versions add figures to it.
+/// Whether a name is that of a record or a result that users of the library read; later versions add figures to it.
 fn is_result(path: &str, name: &str) -> bool {
     ["lab", "seekwise"].iter().any(|krate| path.starts_with(&format!("crates/{krate}/src/")))
         && ["Record", "Result"].iter().any(|end| name.ends_with(end))
 }
 
-/// The public items and what public traits demand: their lines, from 0, and names.
-fn public(code: &str) -> Vec<(usize, &str)> {
-    let hidden: Vec<&str> = code.lines().filter_map(hidden).collect();
+/// Public items and the items of public traits: their lines, from 0, and names.
+fn find_public_items(code: &str) -> Vec<(usize, &str)> {
+    let private_types: Vec<&str> = code.lines().filter_map(private_type_name).collect();
     let mut found = Vec::new();
     let mut depth = 0;
-    let (mut demanded_at, mut hidden_at) = (usize::MAX, usize::MAX);
+    let (mut trait_depth, mut private_depth) = (usize::MAX, usize::MAX);
     for (number, line) in code.lines().enumerate() {
         let declaration = line.trim_start();
-        let demanded = (demanded_at == depth).then_some(declaration);
-        let public = declaration.strip_prefix("pub ").or(demanded).filter(|_| depth < hidden_at);
-        if let Some((kind, name)) = public.and_then(item) {
+        let trait_item = (trait_depth == depth).then_some(declaration);
+        let public = declaration.strip_prefix("pub ").or(trait_item).filter(|_| depth < private_depth);
+        if let Some((kind, name)) = public.and_then(kind_and_name) {
             found.push((number, name));
             if kind == "trait" {
-                demanded_at = depth + 1;
+                trait_depth = depth + 1;
             }
         }
-        if subject(declaration).is_some_and(|name| hidden.contains(&name)) {
-            hidden_at = depth + 1;
+        if impl_subject(declaration).is_some_and(|name| private_types.contains(&name)) {
+            private_depth = depth + 1;
         }
         depth = (depth + line.matches('{').count()).saturating_sub(line.matches('}').count());
         if line.contains('}') {
-            let still = |inside: usize| if depth < inside { usize::MAX } else { inside };
-            (demanded_at, hidden_at) = (still(demanded_at), still(hidden_at));
+            let unless_left = |inside: usize| if depth < inside { usize::MAX } else { inside };
+            (trait_depth, private_depth) = (unless_left(trait_depth), unless_left(private_depth));
         }
     }
     found
 }
 
-/// The name of the type that a line declares, if it is not public.
-fn hidden(line: &str) -> Option<&str> {
+/// The name of the private type that a line declares.
+fn private_type_name(line: &str) -> Option<&str> {
     let declaration = line.trim_start();
     let declaration =
-        declaration.strip_prefix("pub(").map_or(declaration, |rest| rest.split_once(") ").map_or("", |it| it.1));
-    item(declaration).filter(|(kind, _)| ["struct", "enum", "union"].contains(kind)).map(|(_, name)| name)
+        declaration.strip_prefix("pub(").map_or(declaration, |rest| rest.split_once(") ").map_or("", |parts| parts.1));
+    kind_and_name(declaration).filter(|(kind, _)| ["struct", "enum", "union"].contains(kind)).map(|(_, name)| name)
 }
 
 /// The name of the type whose methods a line begins.
-fn subject(declaration: &str) -> Option<&str> {
+fn impl_subject(declaration: &str) -> Option<&str> {
     let header = declaration.strip_prefix("impl")?.trim_end_matches(['{', ' ']);
     let behind = if header.starts_with('<') { header.split_once("> ")?.1 } else { header };
     let path = behind.split_once(" for ").map_or(behind, |(_, path)| path).trim_start();
-    path.split(|c: char| !(c.is_alphanumeric() || c == '_')).next()
+    path.split(|letter: char| !(letter.is_alphanumeric() || letter == '_')).next()
 }
 
-/// An item's kind and name; `None` of a field, of what is used again, and of a module in a file, whose header says it.
-fn item(declaration: &str) -> Option<(&str, &str)> {
-    let words = declaration.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
+/// The kind and name of a declared item; `None` for a field, a re-export, and a module in another file, whose head says
+/// what it is.
+fn kind_and_name(declaration: &str) -> Option<(&str, &str)> {
+    let words =
+        declaration.split(|letter: char| !(letter.is_alphanumeric() || letter == '_')).filter(|word| !word.is_empty());
     let mut words = words.skip_while(|word| MODIFIERS.contains(word));
     let kind = words.next().filter(|word| KINDS.contains(word))?;
     let (kind, name) = match (kind, words.next()?) {
         ("const", "fn") => ("fn", words.next()?),
-        named => named,
+        pair => pair,
     };
     (kind != "mod" || !declaration.contains(';')).then_some((kind, name))
 }
 
-/// Comments on fields and variants that only repeat the name.
-fn names(file: &Text, code: &str, faults: &mut Vec<String>) {
+/// Finds comments on fields and variants that only repeat the name.
+fn check_repetitions(file: &Text, code: &str, faults: &mut Vec<String>) {
     let mut comment = String::new();
     for (number, (line, code)) in file.text.lines().zip(code.lines()).enumerate() {
         let (line, code) = (line.trim_start(), code.trim());
-        if let Some(said) = line.strip_prefix("///") {
-            comment += said;
+        if let Some(text) = line.strip_prefix("///") {
+            comment += text;
         } else if !code.is_empty() && !code.starts_with("#[") {
-            if let Some(name) = field(code).or(variant(code))
-                && repeats(&comment, name)
+            if let Some(name) = field_name(code).or(variant_name(code))
+                && is_repetition(&comment, name)
             {
                 let path = &file.path;
                 faults.push(format!("{path}:{number}: the comment says no more than the name `{name}`"));
@@ -128,32 +130,32 @@ fn names(file: &Text, code: &str, faults: &mut Vec<String>) {
 }
 
 /// The name of the field that a line declares.
-fn field(code: &str) -> Option<&str> {
+fn field_name(code: &str) -> Option<&str> {
     let (before, _) = code.split_once(": ")?;
     let name = before.rsplit(' ').next()?;
     let visible = before.strip_suffix(name)?.trim_end();
-    let narrow = visible.starts_with("pub(") && visible.ends_with(')');
-    (narrow || ["", "pub"].contains(&visible)).then_some(name)
+    let is_restricted = visible.starts_with("pub(") && visible.ends_with(')');
+    (is_restricted || ["", "pub"].contains(&visible)).then_some(name)
 }
 
 /// The name of the variant that a line declares.
-fn variant(code: &str) -> Option<&str> {
+fn variant_name(code: &str) -> Option<&str> {
     let name = code.split(['(', '{', ',', '=']).next()?.trim_end();
-    let whole = name.chars().all(char::is_alphanumeric);
-    (whole && name.starts_with(char::is_uppercase)).then_some(name)
+    let is_word = name.chars().all(char::is_alphanumeric);
+    (is_word && name.starts_with(char::is_uppercase)).then_some(name)
 }
 
 /// Whether all words of a comment are in the name, and it has words.
-fn repeats(comment: &str, name: &str) -> bool {
+fn is_repetition(comment: &str, name: &str) -> bool {
     let mut parts = String::new();
-    for c in name.chars() {
-        parts.extend(c.is_uppercase().then_some(' '));
-        parts.extend(if c == '_' { ' '.to_lowercase() } else { c.to_lowercase() });
+    for letter in name.chars() {
+        parts.extend(letter.is_uppercase().then_some(' '));
+        parts.extend(if letter == '_' { ' '.to_lowercase() } else { letter.to_lowercase() });
     }
     let stem = |word: &str| word.strip_suffix('s').unwrap_or(word).to_owned();
     let parts: Vec<String> = parts.split(' ').map(stem).collect();
     let comment = comment.to_lowercase();
-    let mut words = comment.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).peekable();
+    let mut words = comment.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()).peekable();
     words.peek().is_some() && words.filter(|word| !FILLERS.contains(word)).all(|word| parts.contains(&stem(word)))
 }
 
@@ -252,7 +254,7 @@ mod tests {
         }
     }
 
-    /// The canary: each comment that is taken from a real file is missed.
+    /// A check of the rule: each comment that is removed from a real file is missed.
     #[test]
     fn documentation_taken_from_a_real_file_is_missed() {
         let path = "crates/disk/src/slab.rs";

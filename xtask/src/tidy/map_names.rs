@@ -1,88 +1,90 @@
-//! Names in backticks of the map and of its index: files and rooms are there, and a type or a constant is declared in a file
-//! that the same paragraph names (or the same row of a table, or point of a list); anywhere in the crates, where it names none.
+//! Checks names in backticks of the map (ARCHITECTURE.md) and of its index. Files and rooms must exist. A type or a
+//! constant must be declared in a file that the same paragraph names, or the same row of a table, or the same point of
+//! a list; if none is named there, anywhere in the crates.
 //!
-//! Words that are neither (commands, keys, values) are not looked at, nor is what stands in a fenced block.
+//! Other words (commands, keys, values) and fenced blocks are not checked.
 
 use std::path::Path;
 
 use super::Text;
-use super::source::code;
+use super::source::code_only;
 
 /// The documents.
-const PAPERS: [&str; 2] = ["ARCHITECTURE.md", "docs/development/where.md"];
+const DOCUMENTS: [&str; 2] = ["ARCHITECTURE.md", "docs/development/where.md"];
 
-/// What declares a type or a constant.
-const DECLARES: [&str; 7] = ["struct", "enum", "union", "trait", "type", "const", "static"];
+/// Words that declare a type or a constant.
+const DECLARING_WORDS: [&str; 7] = ["struct", "enum", "union", "trait", "type", "const", "static"];
 
 /// Runs the rule.
 pub fn check(root: &Path, files: &[Text], faults: &mut Vec<String>) {
     let rust: Vec<Text> = files
         .iter()
         .filter(|file| file.is_rust() && file.path.starts_with("crates/"))
-        .map(|file| Text { path: file.path.clone(), text: code(&file.text) })
+        .map(|file| Text { path: file.path.clone(), text: code_only(&file.text) })
         .collect();
-    for paper in files.iter().filter(|file| PAPERS.contains(&file.path.as_str())) {
-        for (number, words) in paragraphs(&paper.text) {
-            check_paragraph(root, (&format!("{}:{number}", paper.path), &words), &rust, files, faults);
+    for document in files.iter().filter(|file| DOCUMENTS.contains(&file.path.as_str())) {
+        for (number, words) in paragraphs(&document.text) {
+            check_paragraph(root, (&format!("{}:{number}", document.path), &words), &rust, files, faults);
         }
     }
 }
 
 /// The paragraphs, rows and points of a document, each with its first line's number.
 fn paragraphs(text: &str) -> Vec<(usize, String)> {
-    let (mut all, mut fenced, mut goes_on) = (Vec::<(usize, String)>::new(), false, false);
+    let (mut found, mut is_fenced, mut continues) = (Vec::<(usize, String)>::new(), false, false);
     for (number, line) in (1..).zip(text.lines()) {
-        let fence = line.starts_with("```");
-        fenced ^= fence;
-        if fence || fenced || line.trim().is_empty() {
-            goes_on = false;
+        let is_fence = line.starts_with("```");
+        is_fenced ^= is_fence;
+        if is_fence || is_fenced || line.trim().is_empty() {
+            continues = false;
             continue;
         }
-        let point = line.trim_start().split_once(' ').is_some_and(|(mark, _)| mark == "-" || mark.ends_with('.'));
-        let row = line.starts_with('|');
-        match all.last_mut().filter(|_| goes_on && !row && !point) {
+        let is_point = line.trim_start().split_once(' ').is_some_and(|(mark, _)| mark == "-" || mark.ends_with('.'));
+        let is_row = line.starts_with('|');
+        match found.last_mut().filter(|_| continues && !is_row && !is_point) {
             Some((_, paragraph)) => *paragraph += &format!("\n{line}"),
-            None => all.push((number, line.to_owned())),
+            None => found.push((number, line.to_owned())),
         }
-        goes_on = !row;
+        continues = !is_row;
     }
-    all
+    found
 }
 
 fn check_paragraph(root: &Path, (place, text): (&str, &str), rust: &[Text], files: &[Text], faults: &mut Vec<String>) {
     let words: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
-    let (mut beside, mut has_file) = (Vec::new(), false);
+    let (mut named_files, mut has_file) = (Vec::new(), false);
     for word in words.iter().copied().filter(|word| is_path(word, files)) {
-        let found: Vec<&Text> = rust.iter().filter(|file| is_in(word, &file.path)).collect();
+        let matching: Vec<&Text> = rust.iter().filter(|file| is_in(word, &file.path)).collect();
         let exists = root.join(word).exists() || files.iter().any(|file| is_in(word, &file.path));
         if !exists {
             faults.push(format!("{place}: `{word}` is not there"));
         }
-        has_file |= !found.is_empty();
-        beside.extend(found);
+        has_file |= !matching.is_empty();
+        named_files.extend(matching);
     }
     for name in words.into_iter().filter(|word| is_name(word)) {
-        let declared = |file: &&Text| declares(&file.text, name);
-        let found = if has_file {
-            beside.iter().copied().any(|file| declared(&file))
+        let is_declared_in = |file: &&Text| declares_name(&file.text, name);
+        let is_found = if has_file {
+            named_files.iter().copied().any(|file| is_declared_in(&file))
         } else {
-            rust.iter().any(|file| declared(&file))
+            rust.iter().any(|file| is_declared_in(&file))
         };
-        if !found {
+        if !is_found {
             let where_to = if has_file { "a file named beside it" } else { "the crates" };
             faults.push(format!("{place}: `{name}` is not declared in {where_to}"));
         }
     }
 }
 
-/// `crates/disk/src/parts.rs`, `drive/power.rs`, and a room or a file in one (`disk/block`).
+/// Whether a word is a path, such as `crates/disk/src/parts.rs` or `drive/power.rs`, or names a room or a file in one
+/// (`disk/block`).
 fn is_path(word: &str, files: &[Text]) -> bool {
-    let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "/_.-".contains(c));
+    let has_path_letters = word.chars().all(|letter| letter.is_ascii_alphanumeric() || "/_.-".contains(letter));
     let in_crate = || {
         let krate = word.split('/').next().unwrap_or_default();
         word.contains('/') && files.iter().any(|file| file.path.starts_with(&format!("crates/{krate}/src/")))
     };
-    plain && (word.ends_with(".rs") || word.starts_with("crates/") || in_crate())
+    has_path_letters && (word.ends_with(".rs") || word.starts_with("crates/") || in_crate())
 }
 
 /// Whether a file is the one that a word names, or is in the folder or the room that it names.
@@ -97,23 +99,28 @@ fn is_in(word: &str, path: &str) -> bool {
     is_below(word) || word.ends_with(".rs") && path.ends_with(&format!("/{word}")) || in_room()
 }
 
-/// `Parts`, `DriveLog`, `PLACES`.
+/// Whether a word is the name of a type or a constant, such as `Parts`, `DriveLog` or `PLACES`.
 fn is_name(word: &str) -> bool {
-    let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    plain && word.len() > 2 && word.starts_with(|c: char| c.is_ascii_uppercase())
+    let has_name_letters = word.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    has_name_letters && word.len() > 2 && word.starts_with(|letter: char| letter.is_ascii_uppercase())
 }
 
 /// Whether source declares a type or a constant of this name.
-fn declares(code: &str, name: &str) -> bool {
+fn declares_name(code: &str, name: &str) -> bool {
     code.match_indices(name).any(|(at, _)| {
-        let ends = !code[at + name.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
-        ends && DECLARES.iter().any(|kind| code[..at].strip_suffix(' ').is_some_and(|before| is_word(before, kind)))
+        let is_whole_word =
+            !code[at + name.len()..].starts_with(|letter: char| letter.is_alphanumeric() || letter == '_');
+        is_whole_word
+            && DECLARING_WORDS
+                .iter()
+                .any(|kind| code[..at].strip_suffix(' ').is_some_and(|before| ends_in_word(before, kind)))
     })
 }
 
 /// Whether a text ends in this word.
-fn is_word(text: &str, word: &str) -> bool {
-    text.strip_suffix(word).is_some_and(|before| !before.ends_with(|c: char| c.is_alphanumeric() || c == '_'))
+fn ends_in_word(text: &str, word: &str) -> bool {
+    text.strip_suffix(word)
+        .is_some_and(|before| !before.ends_with(|letter: char| letter.is_alphanumeric() || letter == '_'))
 }
 
 #[cfg(test)]
@@ -123,7 +130,7 @@ mod tests {
     fn faults(paper: &str) -> Vec<String> {
         let file = |path: &str, text: &str| Text { path: path.to_owned(), text: text.to_owned() };
         let files = [
-            file(PAPERS[0], paper),
+            file(DOCUMENTS[0], paper),
             file("crates/disk/src/parts.rs", "/// Of Gone.\npub struct DriveLog {}\npub const PLACES: u8 = 1;\n"),
             file("crates/disk/src/drive/power.rs", "enum Power {}\n// enum Gone {}\n"),
         ];
@@ -153,22 +160,22 @@ mod tests {
             ("`disk/engine`", "`disk/engine` is not there"),
             ("`host/layer.rs`", "`host/layer.rs` is not there"),
         ] {
-            assert_eq!(faults(paper), [format!("{}:1: {told}", PAPERS[0])], "{paper}");
+            assert_eq!(faults(paper), [format!("{}:1: {told}", DOCUMENTS[0])], "{paper}");
         }
     }
 
-    /// The canary: each name of the real document that is misspelt is missed.
+    /// A check of the rule: each name of the real document that is misspelt is missed.
     #[test]
     fn a_misspelt_name_of_the_real_document_is_missed() {
         let root = crate::root();
-        let mut files = super::super::texts(&root);
+        let mut files = super::super::read_texts(&root);
         let told = |files: &[Text]| {
             let mut faults = Vec::new();
             check(&root, files, &mut faults);
             faults.len()
         };
         assert_eq!(told(&files), 0);
-        let at = files.iter().position(|file| file.path == PAPERS[1]).expect("the document");
+        let at = files.iter().position(|file| file.path == DOCUMENTS[1]).expect("the document");
         let text = files[at].text.clone();
         for name in ["`DriveLog`", "`PLACES`", "`disk/stack`", "`host/layer.rs`"] {
             assert!(text.contains(name), "{name}");

@@ -1,13 +1,13 @@
-//! The order of rooms: the table at the head of each `lib.rs` says which rooms of its crate a room may see, and the code is compared
-//! with it.
+//! Checks the order of rooms: the table at the head of each `lib.rs` says which rooms of its crate a room may use, and
+//! the code is compared with it.
 //!
-//! If a table has a column `may see`, a room sees only the rooms named there. Otherwise the rows stand in order, and a room sees only
-//! those above it. A room that stands twice is a fault. Tests see all.
+//! If a table has a column `may see`, a room may use only the rooms named there. Otherwise the rows stand in order, and
+//! a room may use only those above it. A room that stands twice is a fault. Tests may use all.
 //!
-//! The programs above the library see it, and the bench beside them (`seekwise_reproduce`), but no crate beneath.
+//! The programs above the library may use it, and `seekwise_reproduce` beside them, but no crate beneath.
 
 use super::Text;
-use super::source::{code, without_tests, words};
+use super::source::{code_only, identifiers, without_tests};
 
 /// The crates beneath the library, as code names them.
 const BENEATH: [&str; 7] = [
@@ -33,45 +33,46 @@ struct Room {
 
 /// Runs the rules.
 pub fn check(files: &[Text], faults: &mut Vec<String>) {
-    let rooms: Vec<Room> = files.iter().flat_map(|file| rooms(file, faults)).collect();
+    let rooms: Vec<Room> = files.iter().flat_map(|file| rooms_of_table(file, faults)).collect();
     for file in files.iter().filter(|file| file.is_rust() && !file.path.ends_with("/tests.rs")) {
         if let ["crates", krate, "src", inside @ ..] = &file.path.split('/').collect::<Vec<_>>()[..]
             && let Some(name) = inside.first().map(|first| first.trim_end_matches(".rs"))
             && !matches!(name, "lib" | "main")
         {
-            seen(file, rooms.iter().find(|room| room.krate == *krate && room.name == name), faults);
+            check_uses(file, rooms.iter().find(|room| room.krate == *krate && room.name == name), faults);
         }
     }
-    ABOVE.iter().for_each(|&(folder, most)| check_above(folder, most, files, faults));
+    ABOVE.iter().for_each(|&(folder, max_files)| check_above(folder, max_files, files, faults));
 }
 
 /// Counts the files of a folder that name a crate beneath the library.
-fn check_above(folder: &str, most: usize, files: &[Text], faults: &mut Vec<String>) {
-    let names_beneath = |file: &&Text| words(&code(&file.text)).any(|(_, word)| BENEATH.contains(&word));
-    let own = files.iter().filter(|file| file.is_rust() && file.path.starts_with(folder));
-    let beneath: Vec<&str> = own.filter(names_beneath).map(|file| file.path.as_str()).collect();
-    if beneath.len() > most {
+fn check_above(folder: &str, max_files: usize, files: &[Text], faults: &mut Vec<String>) {
+    let names_beneath = |file: &&Text| identifiers(&code_only(&file.text)).any(|(_, word)| BENEATH.contains(&word));
+    let files_above = files.iter().filter(|file| file.is_rust() && file.path.starts_with(folder));
+    let beneath: Vec<&str> = files_above.filter(names_beneath).map(|file| file.path.as_str()).collect();
+    if beneath.len() > max_files {
         let (count, list) = (beneath.len(), beneath.join(", "));
-        faults.push(format!("{folder}: {count} files name a crate beneath the library, at most {most} may: {list}"));
+        faults
+            .push(format!("{folder}: {count} files name a crate beneath the library, at most {max_files} may: {list}"));
     }
 }
 
-/// The rooms that the table at the head of a crate's `lib.rs` lists; none for other files.
-fn rooms(file: &Text, faults: &mut Vec<String>) -> Vec<Room> {
+/// The rooms in the table at the head of a crate's `lib.rs`; none for other files.
+fn rooms_of_table(file: &Text, faults: &mut Vec<String>) -> Vec<Room> {
     let mut rooms: Vec<Room> = Vec::new();
     let ["crates", krate, "src", "lib.rs"] = file.path.split('/').collect::<Vec<_>>()[..] else { return rooms };
     let head = file.text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim);
-    let mut explicit = false;
+    let mut has_column = false;
     for line in head.filter(|line| line.starts_with('|')) {
-        explicit |= line.contains("| may see |");
+        has_column |= line.contains("| may see |");
         let cell = line.trim_start_matches('|').split('|').next().unwrap_or_default();
         let Some(name) = cell.split('`').nth(1).map(str::to_owned) else { continue };
         if rooms.iter().any(|room| room.name == name) {
             faults.push(format!("{}: the room `{name}` stands twice", file.path));
             continue;
         }
-        let may_see = match explicit {
-            true => named(line.trim_end_matches('|').rsplit('|').next().unwrap_or_default()),
+        let may_see = match has_column {
+            true => names_in_cell(line.trim_end_matches('|').rsplit('|').next().unwrap_or_default()),
             false => rooms.iter().map(|room| room.name.clone()).collect(),
         };
         rooms.push(Room { krate: krate.to_owned(), name, may_see });
@@ -79,33 +80,33 @@ fn rooms(file: &Text, faults: &mut Vec<String>) -> Vec<Room> {
     rooms
 }
 
-/// `time, block` as two names; `nothing` as none.
-fn named(cell: &str) -> Vec<String> {
+/// The names of a cell: `time, block` are two, `nothing` is none.
+fn names_in_cell(cell: &str) -> Vec<String> {
     let words = cell.split(',').map(str::trim).filter(|word| !word.is_empty() && *word != "nothing");
     words.map(str::to_owned).collect()
 }
 
-/// Compares what a file names of its crate with what its room may see.
-fn seen(file: &Text, room: Option<&Room>, faults: &mut Vec<String>) {
-    // A room without a row is told by the comparison of rooms and folders.
+/// Compares the rooms that a file uses with those that its room may use.
+fn check_uses(file: &Text, room: Option<&Room>, faults: &mut Vec<String>) {
+    // A room without a row is a fault of the comparison of rooms and folders.
     let Some(room) = room else { return };
     if room.may_see.iter().any(|name| name == "all") {
         return;
     }
-    let code = without_tests(&code(&file.text));
+    let code = without_tests(&code_only(&file.text));
     for (number, line) in code.lines().enumerate() {
-        for (at, found) in line.match_indices("crate::") {
-            let rest = &line[at + found.len()..];
+        for (start, found) in line.match_indices("crate::") {
+            let rest = &line[start + found.len()..];
             let names: Vec<&str> = match rest.strip_prefix('{') {
                 Some(list) => list.split([',', '}']).map(str::trim).collect(),
                 None => vec![rest],
             };
-            for seen in names.into_iter().map(first_word).filter(|seen| seen.starts_with(char::is_lowercase)) {
-                let is_room = seen != room.name && !room.may_see.iter().any(|name| name == seen);
-                if is_room && !line[..at].ends_with('$') {
+            for used in names.into_iter().map(first_word).filter(|used| used.starts_with(char::is_lowercase)) {
+                let is_forbidden = used != room.name && !room.may_see.iter().any(|name| name == used);
+                if is_forbidden && !line[..start].ends_with('$') {
                     let (line, krate, name) = (number + 1, &room.krate, &room.name);
                     faults.push(format!(
-                        "{}:{line}: `{krate}/{name}` sees `{seen}`, which the table of its `lib.rs` forbids",
+                        "{}:{line}: `{krate}/{name}` sees `{used}`, which the table of its `lib.rs` forbids",
                         file.path
                     ));
                 }
@@ -115,7 +116,7 @@ fn seen(file: &Text, room: Option<&Room>, faults: &mut Vec<String>) {
 }
 
 fn first_word(text: &str) -> &str {
-    text.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default()
+    text.split(|letter: char| !(letter.is_alphanumeric() || letter == '_')).next().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -175,7 +176,7 @@ mod tests {
     #[test]
     fn a_room_stands_once() {
         let mut faults = Vec::new();
-        rooms(&head("lab", &format!("{LAB}//! | [`stats`] | again |\n")), &mut faults);
+        rooms_of_table(&head("lab", &format!("{LAB}//! | [`stats`] | again |\n")), &mut faults);
         assert_eq!(faults, ["crates/lab/src/lib.rs: the room `stats` stands twice"]);
     }
 }

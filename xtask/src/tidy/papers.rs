@@ -1,5 +1,5 @@
-//! The documents against the repository: folders and crates that ARCHITECTURE names, the tables of `lib.rs`, dependencies, tests, links and
-//! headings, drives and studies built into the program.
+//! Compares the documents with the repository: folders and crates that ARCHITECTURE names, the tables of `lib.rs`,
+//! dependencies, tests, links and headings, drives and studies built into the program.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,57 +9,70 @@ use super::Text;
 /// The table of contents of the site.
 pub const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// Documents with their lines at most, so that they are read.
+/// Documents, each with the most lines that people read.
 const LENGTHS: [(&str, usize); 3] = [("ARCHITECTURE.md", 130), ("CONTRIBUTING.md", 100), ("README.md", 160)];
 
-/// Where each kind of test is listed.
+/// The document that lists each kind of test.
 const TESTING: &str = "docs/development/testing.md";
 
-/// Where each dependency is listed.
+/// The document that lists each dependency.
 const DEPENDENCIES: &str = "docs/development/dependencies.md";
 
 /// Runs the rules.
 pub fn check(root: &Path, files: &[Text], faults: &mut Vec<String>) {
     let text = |path: &str| files.iter().find(|file| file.path == path).map_or("", |file| file.text.as_str());
-    lengths(files, faults);
-    same("ARCHITECTURE.md", "room", &listed(text("ARCHITECTURE.md"), "## Thirteen rooms"), &rooms(files), faults);
-    lists(files, faults);
-    tested(text(TESTING), files, faults);
-    let depends = listed(text(DEPENDENCIES), "# Dependencies");
-    same(DEPENDENCIES, "dependency", &depends, &dependencies(files), faults);
-    links(root, files, faults);
-    contents(files, faults);
-    built_in(files, faults);
+    check_lengths(files, faults);
+    compare_names(
+        "ARCHITECTURE.md",
+        "room",
+        &code_words_of_table(text("ARCHITECTURE.md"), "## Thirteen rooms"),
+        &existing_rooms(files),
+        faults,
+    );
+    check_lib_tables(files, faults);
+    check_tests_listed(text(TESTING), files, faults);
+    let listed_dependencies = code_words_of_table(text(DEPENDENCIES), "# Dependencies");
+    compare_names(DEPENDENCIES, "dependency", &listed_dependencies, &dependency_names(files), faults);
+    check_links(root, files, faults);
+    check_site_contents(files, faults);
+    check_built_in(files, faults);
 }
 
-/// Documents that are too long to be read.
-fn lengths(files: &[Text], faults: &mut Vec<String>) {
-    for (path, most) in LENGTHS {
+/// Finds documents that are too long.
+fn check_lengths(files: &[Text], faults: &mut Vec<String>) {
+    for (path, max_lines) in LENGTHS {
         let lines = files.iter().find(|file| file.path == path).map_or(0, |file| file.text.lines().count());
-        if lines > most {
-            faults.push(format!("{path}: {lines} lines; at most {most}"));
+        if lines > max_lines {
+            faults.push(format!("{path}: {lines} lines; at most {max_lines}"));
         }
     }
 }
 
 /// The code words in the first cell of each table row in a section of a document.
-fn listed(text: &str, section: &str) -> BTreeSet<String> {
+fn code_words_of_table(text: &str, section: &str) -> BTreeSet<String> {
     let body = text.lines().skip_while(|line| *line != section).skip(1).take_while(|line| !line.starts_with("## "));
     let cells = body.filter(|line| line.starts_with("| `")).filter_map(|line| line.split('|').nth(1));
     cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
 }
 
-fn same(paper: &str, what: &str, listed: &BTreeSet<String>, there: &BTreeSet<String>, faults: &mut Vec<String>) {
-    for name in there.difference(listed) {
-        faults.push(format!("{paper}: the {what} `{name}` is there but not listed"));
+/// Finds names that are listed or there, but not both.
+fn compare_names(
+    document: &str,
+    kind: &str,
+    listed: &BTreeSet<String>,
+    existing: &BTreeSet<String>,
+    faults: &mut Vec<String>,
+) {
+    for name in existing.difference(listed) {
+        faults.push(format!("{document}: the {kind} `{name}` is there but not listed"));
     }
-    for name in listed.difference(there) {
-        faults.push(format!("{paper}: the {what} `{name}` is listed but not there"));
+    for name in listed.difference(existing) {
+        faults.push(format!("{document}: the {kind} `{name}` is listed but not there"));
     }
 }
 
 /// The rooms of the map: each crate, each top folder.
-fn rooms(files: &[Text]) -> BTreeSet<String> {
+fn existing_rooms(files: &[Text]) -> BTreeSet<String> {
     let parts = files.iter().map(|file| file.path.split('/').collect::<Vec<_>>());
     let room = |parts: Vec<&str>| match parts[..] {
         ["crates", krate, "src", ..] => Some(format!("crates/{krate}")),
@@ -69,24 +82,24 @@ fn rooms(files: &[Text]) -> BTreeSet<String> {
     parts.filter_map(room).collect()
 }
 
-/// The modules of each crate against the table at the head of its `lib.rs`.
-fn lists(files: &[Text], faults: &mut Vec<String>) {
+/// Compares the modules of each crate with the table at the head of its `lib.rs`.
+fn check_lib_tables(files: &[Text], faults: &mut Vec<String>) {
     let libs = files.iter().filter(|file| file.path.starts_with("crates/") && file.path.ends_with("/src/lib.rs"));
     for lib in libs {
-        let word = |line: &str| line.strip_prefix("//! | ")?.split('`').nth(1).map(str::to_owned);
-        let listed: BTreeSet<String> = lib.text.lines().filter_map(word).collect();
+        let room_of_row = |line: &str| line.strip_prefix("//! | ")?.split('`').nth(1).map(str::to_owned);
+        let listed: BTreeSet<String> = lib.text.lines().filter_map(room_of_row).collect();
         let module = |line: &str| {
             let line = line.strip_prefix("pub ").unwrap_or(line);
             line.strip_prefix("mod ")?.strip_suffix(';').map(str::to_owned)
         };
-        let there: BTreeSet<String> = lib.text.lines().filter_map(module).collect();
-        let differ = listed.symmetric_difference(&there);
+        let modules: BTreeSet<String> = lib.text.lines().filter_map(module).collect();
+        let differ = listed.symmetric_difference(&modules);
         faults.extend(differ.map(|name| format!("{}: `{name}` is either listed or there, not both", lib.path)));
     }
 }
 
-/// Every file of tests is named where it is said how all is tested, and none that is not there.
-fn tested(testing: &str, files: &[Text], faults: &mut Vec<String>) {
+/// Checks that the document on tests names every file of tests, and none that does not exist.
+fn check_tests_listed(testing: &str, files: &[Text], faults: &mut Vec<String>) {
     let section = testing.lines().skip_while(|line| *line != "## Tests by kind").skip(1);
     let section: String = section.take_while(|line| !line.starts_with("## ")).collect();
     let named: BTreeSet<&str> = section.split('`').skip(1).step_by(2).collect();
@@ -105,20 +118,20 @@ fn tested(testing: &str, files: &[Text], faults: &mut Vec<String>) {
     }
 }
 
-/// The dependencies that the manifests of crates and examples name, ours apart.
-fn dependencies(files: &[Text]) -> BTreeSet<String> {
+/// The dependencies that the manifests of crates and examples name, except for our own crates.
+fn dependency_names(files: &[Text]) -> BTreeSet<String> {
     let is_ours = |path: &str| path.starts_with("crates/") || path.starts_with("examples/");
     let manifests = files.iter().filter(|file| is_ours(&file.path) && file.path.ends_with("Cargo.toml"));
     let mut names = BTreeSet::new();
     for manifest in manifests {
-        let mut inside = false;
+        let mut is_in_section = false;
         for line in manifest.text.lines() {
             if line.starts_with('[') {
-                inside = line.ends_with("dependencies]");
+                is_in_section = line.ends_with("dependencies]");
             }
             let name = line.split(['.', ' ', '=']).next().unwrap_or_default();
-            let ours = name.starts_with("seekwise");
-            if inside && !ours && name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            let is_own_crate = name.starts_with("seekwise");
+            if is_in_section && !is_own_crate && name.starts_with(|letter: char| letter.is_ascii_alphabetic()) {
                 names.insert(name.to_owned());
             }
         }
@@ -126,16 +139,16 @@ fn dependencies(files: &[Text]) -> BTreeSet<String> {
     names
 }
 
-/// Relative links of the documents lead somewhere: to a file, and to a heading of it where they name one.
-fn links(root: &Path, files: &[Text], faults: &mut Vec<String>) {
+/// Checks that relative links of the documents lead to a file, and to a heading of it if they name one.
+fn check_links(root: &Path, files: &[Text], faults: &mut Vec<String>) {
     for file in files.iter().filter(|file| file.path.ends_with(".md")) {
         let folder = root.join(&file.path).parent().expect("a file lies in a folder").to_owned();
-        for (line, link) in crate::links::links(&file.text).into_iter().filter(|(_, link)| !link.contains("://")) {
+        for (line, link) in crate::links::find_links(&file.text).into_iter().filter(|(_, link)| !link.contains("://")) {
             let (path, anchor) = link.split_once('#').unwrap_or((&link, ""));
             let target = if path.is_empty() { root.join(&file.path) } else { folder.join(path) };
             if !target.exists() {
                 faults.push(format!("{}:{line}: the link `{link}` leads nowhere", file.path));
-            } else if !anchor.is_empty() && has_no(anchor, &target) {
+            } else if !anchor.is_empty() && lacks_heading(&target, anchor) {
                 faults.push(format!("{}:{line}: the link `{link}` names no heading there", file.path));
             }
         }
@@ -143,15 +156,15 @@ fn links(root: &Path, files: &[Text], faults: &mut Vec<String>) {
 }
 
 /// Whether a document has no heading that an anchor names.
-fn has_no(anchor: &str, document: &Path) -> bool {
+fn lacks_heading(document: &Path, anchor: &str) -> bool {
     let text = std::fs::read_to_string(document).unwrap_or_default();
-    !crate::links::anchors(&text).iter().any(|heading| heading == anchor)
+    !crate::links::heading_anchors(&text).iter().any(|heading| heading == anchor)
 }
 
-/// Every document of `docs` is in the site's table of contents.
-fn contents(files: &[Text], faults: &mut Vec<String>) {
+/// Checks that every document of `docs` is in the site's table of contents.
+fn check_site_contents(files: &[Text], faults: &mut Vec<String>) {
     let summary = files.iter().find(|file| file.path == SUMMARY).map_or("", |file| file.text.as_str());
-    let chapters = crate::links::links(summary);
+    let chapters = crate::links::find_links(summary);
     for name in files.iter().filter_map(|file| file.path.strip_prefix("docs/")).filter(|name| name.ends_with(".md")) {
         if format!("docs/{name}") != SUMMARY && !chapters.iter().any(|(_, chapter)| chapter == name) {
             faults.push(format!("{SUMMARY}: docs/{name} is not in it"));
@@ -159,15 +172,16 @@ fn contents(files: &[Text], faults: &mut Vec<String>) {
     }
 }
 
-/// Every drive and every study is compiled into the program.
-fn built_in(files: &[Text], faults: &mut Vec<String>) {
+/// Checks that every drive and every study is compiled into the program.
+fn check_built_in(files: &[Text], faults: &mut Vec<String>) {
     let source: Vec<&Text> = files.iter().filter(|file| file.is_rust() && file.path.contains("/src/")).collect();
-    let named = |text: String| source.iter().any(|file| file.path.starts_with("crates/") && file.text.contains(&text));
+    let is_named =
+        |text: String| source.iter().any(|file| file.path.starts_with("crates/") && file.text.contains(&text));
     for file in files {
         let name = |folder: &str| file.path.strip_prefix(folder)?.strip_suffix(".toml").map(str::to_owned);
-        let drive = name("crates/drives/profiles/").is_none_or(|drive| named(format!("\"{drive}\",")));
-        let study = name("crates/lab/studies/").is_none_or(|study| named(format!("studies/{study}.toml\"")));
-        if !drive || !study {
+        let has_drive = name("crates/drives/profiles/").is_none_or(|drive| is_named(format!("\"{drive}\",")));
+        let has_study = name("crates/lab/studies/").is_none_or(|study| is_named(format!("studies/{study}.toml\"")));
+        if !has_drive || !has_study {
             faults.push(format!("{}: not built into the program", file.path));
         }
     }
@@ -185,8 +199,8 @@ mod tests {
         let files =
             [file("README.md", text), file(SUMMARY, "- [a](a.md)\n"), file("docs/a.md", ""), file("docs/b.md", "")];
         let mut faults = Vec::new();
-        links(&root, &files[..1], &mut faults);
-        contents(&files, &mut faults);
+        check_links(&root, &files[..1], &mut faults);
+        check_site_contents(&files, &mut faults);
         let told = [
             "README.md:1: the link `docs/claims.md#none` names no heading there",
             "README.md:1: the link `docs/none.md` leads nowhere",
@@ -199,14 +213,14 @@ mod tests {
     fn a_readme_is_short() {
         let of = |lines: usize| Text { path: "README.md".to_owned(), text: "x\n".repeat(lines) };
         let mut faults = Vec::new();
-        lengths(&[of(160)], &mut faults);
-        lengths(&[of(161)], &mut faults);
+        check_lengths(&[of(160)], &mut faults);
+        check_lengths(&[of(161)], &mut faults);
         assert_eq!(faults, ["README.md: 161 lines; at most 160"]);
     }
 
     #[test]
     fn rooms_are_read_from_tables() {
         let text = "# A\n## Rooms\n| room | what |\n|---|---|\n| `a/b`, `d` | `x` |\ntext\n## Next\n| `c` | y |\n";
-        assert_eq!(listed(text, "## Rooms"), BTreeSet::from(["a/b".to_owned(), "d".to_owned()]));
+        assert_eq!(code_words_of_table(text, "## Rooms"), BTreeSet::from(["a/b".to_owned(), "d".to_owned()]));
     }
 }

@@ -1,20 +1,20 @@
-//! What the compiler does not check: no floating point in the model, no clock outside
-//! its one file. The crates' own promises (`no_std`, `forbid(unsafe_code)`) are checked to be there.
+//! Checks what the compiler does not: no floating point in the model, and no clock outside its one file. The promises
+//! of the crates (`no_std`, `forbid(unsafe_code)`) must be there.
 
 use super::Text;
-use super::source::{code, without_tests, words};
+use super::source::{code_only, identifiers, without_tests};
 
-/// The crates of the model, and what each may depend on.
+/// The crates of the model, each with its only dependencies.
 const PURE: [(&str, &str); 2] = [("disk", ""), ("work", "seekwise-disk.workspace = true")];
 
-/// What the model's code never holds, tests apart.
+/// Words that the model's code never has, except in tests.
 const IMPURE: [&str; 9] = ["std", "f64", "f32", "unsafe", "println", "print", "eprintln", "dbg", "static"];
 
 /// The one file that reads real time.
 const CLOCK: &str = "crates/os/src/clock.rs";
 
-/// What reads a clock, or waits for one.
-const TIMES: [&str; 3] = ["Instant::now", "SystemTime", "thread::sleep"];
+/// Code that reads a clock, or waits for one.
+const CLOCK_CALLS: [&str; 3] = ["Instant::now", "SystemTime", "thread::sleep"];
 
 /// The files that may hold unsafe code: where the kernel takes addresses, and where C gives them.
 const UNSAFE: [&str; 3] = ["crates/os/src/real/uring.rs", "crates/capi/src/boundary.rs", "examples/wasm/src/lib.rs"];
@@ -23,21 +23,21 @@ const UNSAFE: [&str; 3] = ["crates/os/src/real/uring.rs", "crates/capi/src/bound
 pub fn check(files: &[Text], faults: &mut Vec<String>) {
     // A room's tests may stand in a file of their own.
     for file in files.iter().filter(|file| file.is_rust() && !file.path.ends_with("/tests.rs")) {
-        let code = without_tests(&code(&file.text));
+        let code = without_tests(&code_only(&file.text));
         if PURE.iter().any(|(krate, _)| file.path.starts_with(&format!("crates/{krate}/src/"))) {
-            pure(file, &code, faults);
+            check_purity(file, &code, faults);
         }
         if !UNSAFE.contains(&file.path.as_str()) && is_ours(&file.path) && code.contains("allow(unsafe_code") {
-            let only = UNSAFE.join(" and ");
-            faults.push(format!("{}: lifts the lint against unsafe code; only {only} do", file.path));
+            let allowed = UNSAFE.join(" and ");
+            faults.push(format!("{}: lifts the lint against unsafe code; only {allowed} do", file.path));
         }
         if file.path.starts_with("crates/") && file.path.contains("/src/") && file.path != CLOCK {
-            for reads in TIMES.iter().filter(|reads| code.contains(**reads)) {
-                faults.push(format!("{}: `{reads}`; only {CLOCK} has a clock", file.path));
+            for call in CLOCK_CALLS.iter().filter(|call| code.contains(**call)) {
+                faults.push(format!("{}: `{call}`; only {CLOCK} has a clock", file.path));
             }
         }
     }
-    promises(files, faults);
+    check_promises(files, faults);
 }
 
 /// Whether a file belongs to a crate of ours, or to an example of how to use one.
@@ -45,8 +45,8 @@ fn is_ours(path: &str) -> bool {
     path.starts_with("crates/") || path.starts_with("examples/")
 }
 
-fn pure(file: &Text, code: &str, faults: &mut Vec<String>) {
-    for (line, word) in words(code).filter(|(_, word)| IMPURE.contains(word)) {
+fn check_purity(file: &Text, code: &str, faults: &mut Vec<String>) {
+    for (line, word) in identifiers(code).filter(|(_, word)| IMPURE.contains(word)) {
         // A lifetime is no static; a constant table is a `const` or a `static` without interior state.
         let text = code.lines().nth(line - 1).unwrap_or_default();
         if word == "static" && (text.contains("'static") || !text.contains("mut") && !text.contains("Cell")) {
@@ -56,8 +56,8 @@ fn pure(file: &Text, code: &str, faults: &mut Vec<String>) {
     }
 }
 
-/// The crates say themselves what the compiler is to hold.
-fn promises(files: &[Text], faults: &mut Vec<String>) {
+/// Checks that the crates themselves have the attributes that make the compiler check.
+fn check_promises(files: &[Text], faults: &mut Vec<String>) {
     let has = |path: &str, text: &str| files.iter().any(|file| file.path == path && file.text.contains(text));
     for (krate, may_need) in PURE {
         let (lib, manifest) = (format!("crates/{krate}/src/lib.rs"), format!("crates/{krate}/Cargo.toml"));

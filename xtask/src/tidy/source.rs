@@ -1,5 +1,5 @@
-//! Reading Rust source well enough for rules: comments and strings blanked, functions by their braces, test modules
-//! left out. It is no parser: what a macro makes it does not see.
+//! Reads Rust source well enough for rules: comments and strings are blanked, functions end at their braces, test
+//! modules are left out. This is no parser: it does not see what a macro makes.
 
 /// A function and its length.
 #[derive(Debug, PartialEq)]
@@ -11,30 +11,30 @@ pub struct Function {
     pub lines: usize,
 }
 
-/// The source with comments, strings and characters as blanks; line breaks stay.
-pub fn code(text: &str) -> String {
-    let bytes: Vec<char> = text.chars().collect();
-    let mut out = String::with_capacity(text.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let end = blank_end(&bytes, at);
-        if end > at {
-            out.extend(bytes[at..end].iter().map(|&c| if c == '\n' { '\n' } else { ' ' }));
-            at = end;
+/// The source with blanks in place of comments, strings and characters; line breaks stay.
+pub fn code_only(text: &str) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    let mut code = String::with_capacity(text.len());
+    let mut index = 0;
+    while index < letters.len() {
+        let end = blank_end(&letters, index);
+        if end > index {
+            code.extend(letters[index..end].iter().map(|&letter| if letter == '\n' { '\n' } else { ' ' }));
+            index = end;
         } else {
-            out.push(bytes[at]);
-            at += 1;
+            code.push(letters[index]);
+            index += 1;
         }
     }
-    out
+    code
 }
 
-/// Where the comment, string or character that begins at `at` ends; `at` itself if none begins.
+/// The index behind the comment, string or character that begins at `at`; `at` itself if none begins there.
 fn blank_end(text: &[char], at: usize) -> usize {
     let next = text.get(at + 1).copied().unwrap_or('\0');
     let in_word = at > 0 && (text[at - 1].is_alphanumeric() || text[at - 1] == '_');
     match text[at] {
-        '/' if next == '/' => find(text, at, |i| text[i] == '\n'),
+        '/' if next == '/' => find_from(text, at, |i| text[i] == '\n'),
         '/' if next == '*' => comment_end(text, at),
         '"' => string_end(text, at),
         'r' if !in_word && (next == '"' || next == '#') => raw_end(text, at + 1).unwrap_or(at),
@@ -44,11 +44,11 @@ fn blank_end(text: &[char], at: usize) -> usize {
     }
 }
 
-fn find(text: &[char], from: usize, stop: impl Fn(usize) -> bool) -> usize {
+fn find_from(text: &[char], from: usize, stop: impl Fn(usize) -> bool) -> usize {
     (from..text.len()).find(|&i| stop(i)).unwrap_or(text.len())
 }
 
-/// Block comments nest.
+/// The index behind a block comment; block comments nest.
 fn comment_end(text: &[char], at: usize) -> usize {
     let (mut depth, mut i) = (0, at);
     while i + 1 < text.len() {
@@ -72,7 +72,7 @@ fn string_end(text: &[char], at: usize) -> usize {
     (i + 1).min(text.len())
 }
 
-/// A raw string whose hashes begin at `at`; `None` if it is a raw identifier.
+/// The index behind a raw string whose hashes begin at `at`; `None` if it is a raw identifier.
 fn raw_end(text: &[char], at: usize) -> Option<usize> {
     let hashes = text[at..].iter().take_while(|&&c| c == '#').count();
     let open = at + hashes;
@@ -80,72 +80,74 @@ fn raw_end(text: &[char], at: usize) -> Option<usize> {
         return None;
     }
     let closes = |i: usize| text[i] == '"' && text[i + 1..].iter().take_while(|&&c| c == '#').count() >= hashes;
-    Some((find(text, open + 1, closes) + 1 + hashes).min(text.len()))
+    Some((find_from(text, open + 1, closes) + 1 + hashes).min(text.len()))
 }
 
-/// `'x'`, `'\n'`, `'\u{1f}'`; a lifetime is no character.
+/// The index behind a character (`'x'`, `'\n'`, `'\u{1f}'`); a lifetime is none.
 fn character_end(text: &[char], at: usize) -> usize {
     match (text.get(at + 1), text.get(at + 2)) {
-        (Some('\\'), _) => find(text, at + 3, |i| text[i] == '\'') + 1,
+        (Some('\\'), _) => find_from(text, at + 3, |i| text[i] == '\'') + 1,
         (Some(_), Some('\'')) => at + 3,
         _ => at,
     }
 }
 
-/// The code with what stands under `#[cfg(test)]` blanked.
+/// The code with blanks in place of items under `#[cfg(test)]`.
 pub fn without_tests(code: &str) -> String {
     let mut out = code.to_owned();
     while let Some(start) = out.find("#[cfg(test)]") {
         let end = item_end(&out, start);
-        let blank: String = out[start..end].chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect();
+        let blank: String = out[start..end].chars().map(|letter| if letter == '\n' { '\n' } else { ' ' }).collect();
         out.replace_range(start..end, &blank);
     }
     out
 }
 
-/// Where the item that begins at `start` ends: behind its closing brace, or its semicolon.
+/// The index behind the item that begins at `start`: behind its closing brace, or its semicolon.
 fn item_end(code: &str, start: usize) -> usize {
     let mut depth = 0;
-    for (at, c) in code[start..].char_indices() {
-        match c {
+    for (offset, letter) in code[start..].char_indices() {
+        match letter {
             '{' => depth += 1,
             '}' => depth -= 1,
             _ => {}
         }
-        if depth == 0 && (c == '}' || c == ';') {
-            return start + at + 1;
+        if depth == 0 && (letter == '}' || letter == ';') {
+            return start + offset + 1;
         }
     }
     code.len()
 }
 
 /// All functions with a body, nested ones too.
-pub fn functions(code: &str) -> Vec<Function> {
+pub fn find_functions(code: &str) -> Vec<Function> {
     let mut found = Vec::new();
-    for (at, _) in code.match_indices("fn ") {
-        let begins = at == 0 || !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
-        let name: String = code[at + 3..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-        if !begins || name.is_empty() {
+    for (start, _) in code.match_indices("fn ") {
+        let is_keyword =
+            start == 0 || !code[..start].ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
+        let name: String =
+            code[start + 3..].chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect();
+        if !is_keyword || name.is_empty() {
             continue;
         }
-        if let Some(open) = body(code, at) {
-            let line = code[..at].matches('\n').count() + 1;
-            let lines = code[at..item_end(code, open)].matches('\n').count() + 1;
+        if let Some(open) = body_start(code, start) {
+            let line = code[..start].matches('\n').count() + 1;
+            let lines = code[start..item_end(code, open)].matches('\n').count() + 1;
             found.push(Function { name, line, lines });
         }
     }
     found
 }
 
-/// Where the body of the function at `start` opens; `None` for a signature alone. A semicolon inside brackets is an
-/// array's.
-fn body(code: &str, start: usize) -> Option<usize> {
+/// The index of the brace that opens the body of the function at `start`; `None` for a signature alone. A semicolon
+/// inside brackets is an array's.
+fn body_start(code: &str, start: usize) -> Option<usize> {
     let mut brackets = 0;
-    for (at, c) in code[start..].char_indices() {
-        match c {
+    for (offset, letter) in code[start..].char_indices() {
+        match letter {
             '[' | '(' => brackets += 1,
             ']' | ')' => brackets -= 1,
-            '{' => return Some(start + at),
+            '{' => return Some(start + offset),
             ';' if brackets == 0 => return None,
             _ => {}
         }
@@ -154,11 +156,11 @@ fn body(code: &str, start: usize) -> Option<usize> {
 }
 
 /// The identifiers of a text, with their lines from 1.
-pub fn words(code: &str) -> impl Iterator<Item = (usize, &str)> {
+pub fn identifiers(code: &str) -> impl Iterator<Item = (usize, &str)> {
     code.lines().enumerate().flat_map(|(line, text)| {
-        text.split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        text.split(|letter: char| !(letter.is_alphanumeric() || letter == '_'))
             .filter(|word| !word.is_empty())
-            .map(move |w| (line + 1, w))
+            .map(move |word| (line + 1, word))
     })
 }
 
@@ -169,14 +171,14 @@ mod tests {
     #[test]
     fn strings_and_comments_are_no_code() {
         let text = "a // {\nb /* { /* } */ */ c \"{\\\"\" 'x' '\\'' r#\"}\"# <'a> d";
-        let code = code(text);
-        assert_eq!(code.split_whitespace().collect::<Vec<_>>(), ["a", "b", "c", "<'a>", "d"]);
-        assert_eq!(code.len(), text.len());
+        let blanked = code_only(text);
+        assert_eq!(blanked.split_whitespace().collect::<Vec<_>>(), ["a", "b", "c", "<'a>", "d"]);
+        assert_eq!(blanked.len(), text.len());
     }
 
     #[test]
     fn a_function_ends_at_its_brace() {
-        let found = functions("fn one() {\n  {\n  }\n}\ntrait T { fn none(); }\nfn two(a: [u8; 2]) { }\n");
+        let found = find_functions("fn one() {\n  {\n  }\n}\ntrait T { fn none(); }\nfn two(a: [u8; 2]) { }\n");
         let named: Vec<_> = found.iter().map(|f| (f.name.as_str(), f.line, f.lines)).collect();
         assert_eq!(named, [("one", 1, 4), ("two", 6, 1)]);
     }

@@ -3,17 +3,17 @@
 use super::super::sites::Site;
 use super::*;
 
-fn outcome(id: u32, own: Verdict, others: Verdict) -> Outcome {
+fn outcome(id: u32, own_verdict: Verdict, others_verdict: Verdict) -> FaultOutcome {
     let site = Site {
         file: "crates/run/src/a.rs".to_owned(),
         line: 3,
         function: "held 40".to_owned(),
-        kind: Kind::Comparison,
+        kind: FaultKind::Comparison,
         span: 0..5,
         changes: Vec::new(),
     };
     let fault = Fault { id, site, before: "a <  b".to_owned(), after: "a <= b".to_owned() };
-    Outcome { fault, line: "  if a <  b {".to_owned(), is_built: true, own, others, equal: None }
+    FaultOutcome { fault, line: "  if a <  b {".to_owned(), is_built: true, own_verdict, others_verdict, equal: None }
 }
 
 fn noticed() -> Verdict {
@@ -21,7 +21,7 @@ fn noticed() -> Verdict {
 }
 
 /// One of each fate: 7 planted, 6 built, one of them equal, one untried, so 4 tried; 1 noticed by its own, 2 by all.
-fn outcomes() -> Vec<Outcome> {
+fn outcomes() -> Vec<FaultOutcome> {
     let mut all = vec![
         outcome(1, noticed(), Verdict::Untried),
         outcome(2, Verdict::Survived, noticed()),
@@ -38,14 +38,14 @@ fn outcomes() -> Vec<Outcome> {
 
 #[test]
 fn a_table_counts_each_fate() {
-    let text = summary(&outcomes());
+    let text = summary_tables(&outcomes());
     assert!(text.contains("| crates/run | 7 | 6 | 1 | 1 | 1 | 25 % | 2 | 50 % |\n"), "{text}");
     assert!(text.contains("| 1 comparison | 7 |"), "{text}");
 }
 
 #[test]
 fn survivors_are_what_nobody_notices_though_all_were_asked() {
-    let text = survivors(&outcomes());
+    let text = list_survivors(&outcomes());
     let expected = "- 3 crates/run/src/a.rs:3 in `held`, comparison: a < b -> a <= b; tests of its crate and of others reach \
                     it. The line: `if a <  b {`\n";
     assert!(text.starts_with(expected), "{text}");
@@ -55,34 +55,42 @@ fn survivors_are_what_nobody_notices_though_all_were_asked() {
 
 #[test]
 fn a_sum_and_a_file_below_the_aim_are_told() {
-    let all = |noticed_ones: usize, count: usize| -> Vec<Outcome> {
+    let all = |noticed_ones: usize, count: usize| -> Vec<FaultOutcome> {
         let one = |at: usize| {
             outcome(at as u32, if at < noticed_ones { noticed() } else { Verdict::Survived }, Verdict::Survived)
         };
         (0..count).map(one).collect()
     };
-    assert!(short(&all(95, 100)).is_empty() && short(&[]).is_empty());
-    assert_eq!(short(&all(94, 100)), ["94 of 100 noticed; expected 95 %"]);
-    assert_eq!(short(&all(4, 5)).len(), 2, "the sum and the file");
-    assert_eq!(short(&all(3, 4)).len(), 1, "too few for a file");
+    assert!(shortfalls(&all(95, 100)).is_empty() && shortfalls(&[]).is_empty());
+    assert_eq!(shortfalls(&all(94, 100)), ["94 of 100 noticed; expected 95 %"]);
+    assert_eq!(shortfalls(&all(4, 5)).len(), 2, "the sum and the file");
+    assert_eq!(shortfalls(&all(3, 4)).len(), 1, "too few for a file");
 }
 
 #[test]
 fn a_report_has_all_lists_and_is_read_back() {
-    let tests =
-        [Test { program: 0, name: "odd".to_owned(), seconds: 1.0, reached: vec![], unfit: Some("dies".to_owned()) }];
-    let text = report("Head.", &outcomes(), &tests);
+    let tests = [Test {
+        program_index: 0,
+        name: "odd".to_owned(),
+        seconds: 1.0,
+        reached: vec![],
+        exclusion: Some("dies".to_owned()),
+    }];
+    let text = render_report("Head.", &outcomes(), &tests);
     for heading in ["Survivors", "Noticed only", "Change nothing", "Not tried", "Do not build", "Tests left out"] {
         assert!(text.contains(&format!("## {heading}")), "{heading}: {text}");
     }
     let faults: Vec<Fault> = outcomes().into_iter().map(|outcome| outcome.fault).collect();
     let lines = vec!["  if a <  b {".to_owned(); faults.len()];
-    let again = start(&faults, &BTreeSet::from([7]), &lines, &[], &json(&outcomes()));
-    let verdicts = |outcomes: &[Outcome]| -> Vec<_> {
-        outcomes.iter().map(|outcome| (outcome.own.clone(), outcome.others.clone(), outcome.is_built)).collect()
+    let again = initial_outcomes(&faults, &BTreeSet::from([7]), &lines, &[], &outcomes_json(&outcomes()));
+    let verdicts = |outcomes: &[FaultOutcome]| -> Vec<_> {
+        outcomes
+            .iter()
+            .map(|outcome| (outcome.own_verdict.clone(), outcome.others_verdict.clone(), outcome.is_built))
+            .collect()
     };
     assert_eq!(verdicts(&again), verdicts(&outcomes()));
     let elsewhere = vec!["another line".to_owned(); faults.len()];
-    let again = start(&faults, &BTreeSet::new(), &elsewhere, &[], &json(&outcomes()));
-    assert!(again.iter().all(|outcome| outcome.own == Verdict::Untried), "the line has changed");
+    let again = initial_outcomes(&faults, &BTreeSet::new(), &elsewhere, &[], &outcomes_json(&outcomes()));
+    assert!(again.iter().all(|outcome| outcome.own_verdict == Verdict::Untried), "the line has changed");
 }

@@ -3,39 +3,39 @@
 use super::*;
 
 /// The kinds, texts and changes of all sites of a function's body, `a` and `b` being its arguments.
-fn found(body: &str) -> Vec<(Kind, String, Vec<String>)> {
+fn found(body: &str) -> Vec<(FaultKind, String, Vec<String>)> {
     of_text(&format!("fn f(a: u8, b: u8) -> Opaque {{ {body} }}"))
 }
 
-fn of_text(text: &str) -> Vec<(Kind, String, Vec<String>)> {
-    let sites = sites("crates/run/src/a.rs", text, &mut Vec::new()).unwrap();
+fn of_text(text: &str) -> Vec<(FaultKind, String, Vec<String>)> {
+    let sites = find_sites("crates/run/src/a.rs", text, &mut Vec::new()).unwrap();
     sites.into_iter().map(|site| (site.kind, text[site.span].to_owned(), site.changes)).collect()
 }
 
-fn one(kind: Kind, text: &str, changes: &[&str]) -> (Kind, String, Vec<String>) {
+fn one(kind: FaultKind, text: &str, changes: &[&str]) -> (FaultKind, String, Vec<String>) {
     (kind, text.to_owned(), changes.iter().map(|&change| change.to_owned()).collect())
 }
 
 #[test]
 fn each_kind_is_found_with_its_changes() {
-    assert_eq!(found("a < b"), [one(Kind::Comparison, "a < b", &["a <= b", "a > b"])]);
-    assert_eq!(found("a + b"), [one(Kind::Arithmetic, "a + b", &["a - b"])]);
-    assert_eq!(found("a && b"), [one(Kind::Condition, "a && b", &["a || b"])]);
-    assert_eq!(found("if a {}"), [one(Kind::Condition, "a", &["!(a)"])]);
-    assert_eq!(found("4u64"), [one(Kind::Constant, "4u64", &["5u64", "8u64"])]);
-    assert_eq!(found("0x10"), [one(Kind::Constant, "0x10", &["17", "32"])]);
-    assert_eq!(found("0"), [one(Kind::Constant, "0", &["1"])]);
-    assert_eq!(found("0.5"), [one(Kind::Constant, "0.5", &["1.5", "1.0"])]);
-    assert_eq!(found("true"), [one(Kind::Constant, "true", &["false"])]);
-    assert_eq!(found("a.push(b)?; a"), [one(Kind::Statement, "a.push(b)?;", &[""])]);
-    assert_eq!(found("a = b; a"), [one(Kind::Statement, "a = b;", &[""])]);
-    let added = [one(Kind::Arithmetic, "a += b", &["a -= b"]), one(Kind::Statement, "a += b;", &[""])];
+    assert_eq!(found("a < b"), [one(FaultKind::Comparison, "a < b", &["a <= b", "a > b"])]);
+    assert_eq!(found("a + b"), [one(FaultKind::Arithmetic, "a + b", &["a - b"])]);
+    assert_eq!(found("a && b"), [one(FaultKind::Condition, "a && b", &["a || b"])]);
+    assert_eq!(found("if a {}"), [one(FaultKind::Condition, "a", &["!(a)"])]);
+    assert_eq!(found("4u64"), [one(FaultKind::Constant, "4u64", &["5u64", "8u64"])]);
+    assert_eq!(found("0x10"), [one(FaultKind::Constant, "0x10", &["17", "32"])]);
+    assert_eq!(found("0"), [one(FaultKind::Constant, "0", &["1"])]);
+    assert_eq!(found("0.5"), [one(FaultKind::Constant, "0.5", &["1.5", "1.0"])]);
+    assert_eq!(found("true"), [one(FaultKind::Constant, "true", &["false"])]);
+    assert_eq!(found("a.push(b)?; a"), [one(FaultKind::Statement, "a.push(b)?;", &[""])]);
+    assert_eq!(found("a = b; a"), [one(FaultKind::Statement, "a = b;", &[""])]);
+    let added = [one(FaultKind::Arithmetic, "a += b", &["a -= b"]), one(FaultKind::Statement, "a += b;", &[""])];
     assert_eq!(found("a += b; a"), added);
 }
 
 #[test]
 fn a_function_returns_at_once_what_its_type_has() {
-    let returned = |of: &str| of_text(&format!("fn f() {of} {{ g }}"))[0].2.clone();
+    let returned = |output: &str| of_text(&format!("fn f() {output} {{ g }}"))[0].2.clone();
     assert_eq!(returned(""), ["return;"]);
     assert_eq!(returned("-> bool"), ["return false;", "return true;"]);
     assert_eq!(returned("-> u64"), ["return Default::default();"]);
@@ -70,7 +70,7 @@ fn nothing_is_planted_where_no_switch_can_stand_or_no_user_would_see_it() {
     }
     // The same where it can.
     assert_eq!(of_text("#[cfg(not(test))] fn f(a: u8) -> Opaque { a < b }").len(), 1);
-    assert_eq!(found("[a < b; 5]"), [one(Kind::Comparison, "a < b", &["a <= b", "a > b"])]);
+    assert_eq!(found("[a < b; 5]"), [one(FaultKind::Comparison, "a < b", &["a <= b", "a > b"])]);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_module_that_is_another_file_and_only_for_tests_is_left_out() {
     let text = "#[cfg(test)] mod tests; mod a; mod inner { #[cfg(test)] mod b; } #[cfg(windows)] mod c;";
     let left_out = |file: &str| {
         let mut left_out = Vec::new();
-        sites(file, text, &mut left_out).unwrap();
+        find_sites(file, text, &mut left_out).unwrap();
         left_out
     };
     assert_eq!(left_out("x/src/lib.rs"), ["x/src/tests", "x/src/inner/b", "x/src/c"]);
@@ -88,6 +88,6 @@ fn a_module_that_is_another_file_and_only_for_tests_is_left_out() {
 #[test]
 fn a_site_has_its_line_and_its_bytes_behind_letters_of_several() {
     let text = "fn f() -> Opaque {\n    // „größer“\n    a < b\n}\n";
-    let sites = sites("x.rs", text, &mut Vec::new()).unwrap();
+    let sites = find_sites("x.rs", text, &mut Vec::new()).unwrap();
     assert_eq!((sites[0].line, &text[sites[0].span.clone()]), (3, "a < b"));
 }
