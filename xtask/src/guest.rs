@@ -172,6 +172,6 @@ mod tests {
     fn depth_counts_while_there_is_work() {
         let recording = "# head\nstamp,at_ns,done_ns,status,op,lba,sectors,fua,tag\n1,0,10,done,read,0,8,0,0\n2,5,15,done,read,8,8,0,1\n3,100,110,done,read,16,8,0,0\n";
         // Ten alone, five together, ten alone: 25 over 30 and five of two.
-        assert_eq!(super::depth(recording), (30.0 / 25.0, 2));
+        assert_eq!(super::requests_at_once(recording), (30.0 / 25.0, 2));
     }
 }

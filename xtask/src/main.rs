@@ -155,7 +155,7 @@ const OTHER_COMMANDS: [(&str, &str); 26] = [
 fn help() {
     eprintln!("cargo xtask ci      everything, in this order:");
     for step in steps::ALL {
-        eprintln!("cargo xtask {:7} {}", step.name, step.what);
+        eprintln!("cargo xtask {:7} {}", step.name, step.description);
     }
     eprintln!("\nNot in ci:");
     for (words, description) in OTHER_COMMANDS {

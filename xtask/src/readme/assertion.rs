@@ -71,7 +71,7 @@ fn value_at_path(path: &str, json: &Value) -> Option<Value> {
 }
 
 /// The item of a list, or the field of an object, at a place in brackets.
-fn within<'a>(place: &str, value: &'a Value) -> Option<&'a Value> {
+fn find_item<'a>(place: &str, value: &'a Value) -> Option<&'a Value> {
     if let Some((key, wanted)) = place.split_once('=') {
         return value.as_array()?.iter().find(|item| item[key].as_str() == Some(wanted));
     }

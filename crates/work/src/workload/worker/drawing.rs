@@ -40,9 +40,7 @@ impl WorkerState {
             fio.count_read_back(read.bytes, unfinished_for_fio);
             let request = self.build_request(read, now);
             // Blocks that are read back do not count towards a pause.
-            if let Some(think) = &mut self.think {
-                think.discount_read_back();
-            }
+            self.think.iter_mut().for_each(|think| think.discount_read_back());
             return self.offer_request(request, now, job_zones);
         }
         let mut intended = now;
