@@ -204,9 +204,9 @@ fn build_study(
     let mut judged: Vec<Option<Metric>> = metrics.iter().cloned().map(Some).collect();
     if judged.is_empty() {
         for compare in 0..base.study.compare.len() {
-            let metric = Some(base.judged_metric(compare).clone());
-            if !judged.contains(&metric) {
-                judged.push(metric);
+            let metric = &base.study.compare[compare].metric;
+            if !judged.contains(metric) {
+                judged.push(metric.clone());
             }
         }
     }
