@@ -144,9 +144,9 @@ pub struct FittedDrive {
 
 /// Fits a profile and writes nothing: [`Fit::out`] only names it. No points are kept.
 pub fn fit_in_memory(fit: &Fit, observer: &dyn Observer) -> Result<FittedDrive, Error> {
-    if fit.resume || fit.page.is_some() {
+    if fit.resume || fit.force || fit.page.is_some() {
         return Err(Error::new(
-            "a fit in memory keeps no points and writes no page; expected no --resume and no --page",
+            "a fit in memory keeps no points and writes no file; expected no --resume, --force or --page",
         ));
     }
     let given = read_inputs(fit)?;
