@@ -15,6 +15,7 @@ pub enum Workers {
     /// The caller's thread alone: nothing runs beside a measured run.
     Serial,
     /// The threads of the pool in which the caller runs, or all cores outside of any: for runs within runs.
+    /// [`Workers::run_in_order`] stays on the caller's thread.
     Shared,
     /// Threads of their own.
     Threads(ThreadPool),

@@ -2,8 +2,8 @@
 //! is made twice, the next round follows from the records so far, a run is kept as soon as it has ended, and progress,
 //! cancelling and errors are handled here alone.
 //!
-//! The plan says which runs there are, [`seekwise_lab::study`] runs them on all cores, and a [`store`](crate::store)
-//! takes their records.
+//! The plan says which runs there are, [`seekwise_lab::study`] makes them on the cores it is given, measured runs one after
+//! another, and a [`store`](crate::store) takes their records.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -71,7 +71,7 @@ def _resume_hint(folder: File) -> str:
 
 
 def _origin_stamp(folder: str) -> tuple[int, int] | None:
-    """Identifies the file of a folder that tells the origin of its results (inode, time of change); None if there is no
+    """Identifies the file of a folder that tells the origin of its results (inode, time of modification); None if there is no
     such file."""
     try:
         status = os.stat(os.path.join(folder, "made-from.json"))
