@@ -16,7 +16,7 @@
 //!    means that the device is full: try again after any completion or timeout. Every other failure is a completion
 //!    with a [`Status`].
 //! 4. A flush covers the writes whose completions were polled before it was submitted.
-//! 5. A write is known by its stamp: whoever submits at the top assigns rising stamps. A drive reports a [`Landing`]
+//! 5. Each write has a stamp. The source of the requests assigns rising stamps. A drive reports a [`Landing`]
 //!    for each run of sectors that it wrote on a track, at the run's end or when it is cut short; its sectors pass
 //!    evenly in `from..to`. So the state after a cut at any instant can be computed afterwards ([`cut`]). Each layer
 //!    translates the landings of the requests that it sent down into the addresses and stamps of the requests that it

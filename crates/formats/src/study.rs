@@ -225,7 +225,7 @@ pub struct ComparisonSpec {
     /// Whether it leads the report.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub headline: bool,
-    /// The metric; without it, whoever judges takes the one that suits the work.
+    /// The metric that is judged. `None`: the default of the work that the cells run.
     pub metric: Option<Metric>,
 }
 

@@ -398,7 +398,7 @@ const WRITE: u64 = 2 << 16;
 const NOTIFY: u64 = 0x400 << 16;
 const FUA: u64 = 0x8000 << 16;
 
-/// Five records: a note, two requests, the completion of one of them, and another event.
+/// Writes five records: a note, two requests, the completion of the first, and another event.
 fn write_records(version: u8, is_big_endian: bool) -> Vec<u8> {
     let record = |fields, action, extra: &[u8]| write_record(version, is_big_endian, fields, action, extra);
     [

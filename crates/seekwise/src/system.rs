@@ -1,5 +1,5 @@
-//! Takes the place of `seekwise_os` in WebAssembly, under the names that the library uses of it. Files, places in real
-//! time and clocks are absent: a call that needs one is an error that says so. Texts come from memory
+//! Takes the place of `seekwise_os` in WebAssembly, under the same names. There are no files and no places in real time: a
+//! call that needs one is an error that says so. The clock stands still. Texts come from memory
 //! ([`Files::with_text`](crate::Files::with_text)), and results stay there.
 
 /// Real time.

@@ -354,8 +354,8 @@ mod tests {
         assert_eq!(ended.how, ExitCause::Stopped);
     }
 
-    /// Programs that would outlive whoever began them, each with a sleep of a length of its own to be known by. They
-    /// keep the pipe, so that nothing would return before they end.
+    /// The programs would outlive their parent. Each sleeps for a time of its own, by which the test finds it. All keep the
+    /// pipe open, so that the call would not return before they end.
     #[test]
     fn what_a_program_leaves_is_ended_whatever_it_does_to_get_away() {
         let ways = [

@@ -27,8 +27,8 @@ impl Log for Collector {
     fn flush(&self) {}
 }
 
-/// Begins to collect notes. The program, if it runs in this process, prints its own instead: whoever sets the logger
-/// first keeps it.
+/// Begins to collect notes. If the program runs in this process, it prints notes itself: the first logger that is set
+/// stays.
 pub fn begin_collecting() {
     static BEGUN: Once = Once::new();
     BEGUN.call_once(|| {

@@ -51,7 +51,7 @@ struct WorkProgress {
     total: Option<u64>,
     done: u64,
     unit: &'static str,
-    /// What is being done now, in words.
+    /// The present step, in words.
     current_work: String,
 }
 
