@@ -17,8 +17,11 @@
 //! - A *window* lets a policy choose among the oldest few only.
 //! - *Nearest* lets SPTF choose by cost among the few at the nearest positions only. Firmware works so if it sorts by
 //!   position and compares the angles of the next few.
+//! - A *sample* lets SPTF choose by cost among a few that are drawn at random at each choice. The chance of a request
+//!   does not depend on its age: some wait long, none is passed for ever.
 //! - *Ageing* lowers the cost of a request by a share of its wait. So no request passes another that is older by more
-//!   than the largest cost divided by the share.
+//!   than the largest cost divided by the share. Only the wait beyond `ageing_after` counts, so that a drive may choose
+//!   by cost alone until a request is old.
 //! - A *wait limit* puts a request first that has waited longer, under any policy.
 //! - *Rounds*, under any policy, let arriving requests wait until the present round is served, or a share of it. With
 //!   LOOK that is FSCAN, with SPTF batched SPTF; `round` names the sources.
@@ -481,7 +484,7 @@ impl<T: Copy> Queue<T> {
             Policy::Sptf if self.is_full_scan_best() => {
                 return Some(self.cheapest_in_scan(head, &filter, costs, fallback));
             }
-            Policy::Sptf => return Some(self.cheapest_of_nearest(now, head, &filter, costs)),
+            Policy::Sptf => return Some(self.cheapest_of_few(now, head, &filter, costs)),
         };
         Some(Choice { slot, cost: costs.request_cost(&self.waiting_at(slot).item) })
     }
@@ -515,15 +518,6 @@ impl<T: Copy> Queue<T> {
 
     fn is_overdue(&self, now: Instant, waiting: &WaitingRequest<T>) -> bool {
         self.discipline.max_wait.is_some_and(|limit| now.saturating_since(waiting.since) > limit)
-    }
-
-    /// The reduction of a request's cost by its wait.
-    #[inline]
-    fn age_credit(&self, now: Instant, since: Instant) -> i64 {
-        match self.discipline.ageing {
-            0 => 0,
-            ageing => (now.saturating_since(since).nanos() / 1000 * u64::from(ageing)) as i64,
-        }
     }
 
     /// The candidates, oldest first, with their slots.
@@ -620,7 +614,7 @@ fn keeps_sorted(discipline: &Discipline, capacity: usize) -> bool {
     let by_position = match discipline.policy {
         Policy::Fcfs | Policy::Sstf => false,
         Policy::Look | Policy::CLook => discipline.window == 0,
-        Policy::Sptf => discipline.nearest == 0 && discipline.patience == 0,
+        Policy::Sptf => discipline.nearest == 0 && discipline.sample == 0 && discipline.patience == 0,
     };
     by_position && capacity > FEW
 }

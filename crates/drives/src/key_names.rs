@@ -150,6 +150,7 @@ key_names! {
         FIRMWARE_QUEUE_POLICY = "firmware.queue.policy",
         FIRMWARE_QUEUE_WINDOW = "firmware.queue.window",
         FIRMWARE_QUEUE_NEAREST = "firmware.queue.nearest",
+        FIRMWARE_QUEUE_SAMPLE = "firmware.queue.sample",
         FIRMWARE_QUEUE_AGEING = "firmware.queue.ageing",
         FIRMWARE_QUEUE_PATIENCE = "firmware.queue.patience",
         FIRMWARE_QUEUE_ROUND_PERCENT = "firmware.queue.round_percent",

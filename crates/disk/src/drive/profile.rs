@@ -539,7 +539,7 @@ impl Profile {
         ]
     }
 
-    fn other_rules(&self) -> [ProfileRule; 13] {
+    fn other_rules(&self) -> [ProfileRule; 15] {
         [
             ("physical_sector", "512 or 4096", matches!(self.physical_sector, 512 | 4096)),
             ("firmware.late_writes_percent", "at most 100 percent", self.firmware.late_writes_percent <= 100),
@@ -557,6 +557,12 @@ impl Profile {
                 "firmware.depth",
                 "from 1 to 32 with ATA's queues",
                 !self.link.queuing.is_ata() || self.firmware.depth <= 32,
+            ),
+            ("firmware.queue.sample", "0 with firmware.queue.nearest", self.firmware.queue.is_sample_or_nearest()),
+            (
+                "firmware.destage.sample",
+                "0 with firmware.destage.nearest",
+                self.firmware.destage.is_sample_or_nearest(),
             ),
             ("faults.ignores_fua", "false without link.fua", !self.faults.ignores_fua || self.link.fua),
             (

@@ -342,14 +342,16 @@ impl Candidates {
         }
         self.compared_with_hit = true;
         let equals = if read_has_priority { &self.preferred } else { &self.plain };
-        let Discipline { policy, window, ageing, .. } = equals.discipline();
+        let discipline = equals.discipline();
+        let Discipline { policy, window, .. } = discipline;
         let choice = chosen.and_then(|it| it.choice);
         let older = choice.map_or(equals.len(), |choice| equals.count_older(&choice));
         let is_excluded = policy == Policy::Fcfs
             || equals.must_await_round(choice.as_ref())
             || (window > 0 && older >= window as usize);
         let wait_outweighs_cost = |(since, target): (Instant, &Target)| {
-            ageing > 0 && at.saturating_since(since).nanos() / 1000 * u64::from(ageing) > costs.request_cost(target)
+            let credit = discipline.age_credit(at, since);
+            credit > 0 && credit > costs.request_cost(target)
         };
         let oldest_goes_first = |oldest| is_excluded || wait_outweighs_cost(oldest);
         !self.heads.is_empty()

@@ -9,7 +9,9 @@
 //! | `scheduler` | which command is next: in one queue, [`deadline`], [`fair`] |
 //!
 //! A request larger than `max_transfer` goes down as several commands, each as soon as there is room. The request
-//! completes with the last of them, and has the account of the last.
+//! completes with the last of them, and has the account of the last. At most `capacity` commands are in the driver:
+//! Linux splits a request before each part takes one of the `nr_requests` (`blk_mq_submit_bio`). Parts without room, and
+//! the requests behind them, wait in order of arrival, in part *driver*.
 //!
 //! Some requests are *barriers*. Above an ATA drive a flush is one, as in the drivers of the field: it goes down when
 //! everything before it has completed, and nothing after it goes down before it has. Above a SCSI drive a flush goes down
@@ -57,7 +59,9 @@ pub struct Driver {
     merge_index: MergeIndex,
     /// Commands for the head of the queue.
     urgent: VecDeque<u32>,
-    /// Barriers and the requests behind them.
+    /// The request whose last parts found no room, and the first sector of these.
+    partly_queued: Option<(u32, u64)>,
+    /// Barriers, and the requests behind them or behind the one that is partly queued.
     held_requests: VecDeque<u32>,
     /// By tag: the command that was last sent down under it.
     sent_commands: Vec<u32>,
@@ -119,6 +123,7 @@ impl Driver {
             scheduler: Scheduler::new(spec.scheduler, spec.capacity as usize),
             merge_index: MergeIndex::default(),
             urgent: VecDeque::new(),
+            partly_queued: None,
             held_requests: VecDeque::new(),
             sent_commands: alloc::vec![0; depth as usize],
             free_tags: (0..depth).rev().collect(),
@@ -146,12 +151,13 @@ impl Driver {
 
     /// True if nothing can go down before a command returns, and no barrier is held.
     fn waits_for_completion(&self) -> bool {
-        self.commands_below() >= self.depth && self.held_requests.is_empty()
+        self.commands_below() >= self.depth && !self.holds_requests()
     }
 
     /// True if a command or request has not gone down yet.
     fn has_unsent(&self) -> bool {
-        !(self.scheduler.is_empty() && self.urgent.is_empty() && self.held_requests.is_empty())
+        let has_waiting = !(self.scheduler.is_empty() && self.urgent.is_empty() && self.held_requests.is_empty());
+        has_waiting || self.partly_queued.is_some()
     }
 
     /// True if flushes go down. The device below may switch its write cache during a run.
@@ -186,18 +192,42 @@ impl Driver {
             context.slots[slot].note.pieces_left = 1;
             return self.queue_piece(context, now, RequestPiece::new(slot, self.last_end, 0, request.stamp));
         }
-        let mut lba = request.lba;
-        let mut pieces = 0;
+        context.slots[slot].note.pieces_left = self.count_pieces(request.lba, request.end());
+        self.queue_pieces(context, now, slot, request.lba);
+    }
+
+    /// How many commands the sectors `lba..end` take.
+    fn count_pieces(&self, mut lba: u64, end: u64) -> u32 {
+        let mut pieces = 1;
         loop {
+            lba += u64::from(self.next_piece_sectors(lba, end));
+            if lba >= end {
+                return pieces;
+            }
+            pieces += 1;
+        }
+    }
+
+    /// Queues the pieces of the request in `slot` from sector `lba` on, as many as there is room for.
+    fn queue_pieces(&mut self, context: &mut DriverContext, now: Instant, slot: u32, mut lba: u64) {
+        let request = context.slots[slot].request;
+        loop {
+            if !self.has_room() {
+                self.partly_queued = Some((slot, lba));
+                return;
+            }
             let sectors = self.next_piece_sectors(lba, request.end());
             self.queue_piece(context, now, RequestPiece::new(slot, lba, sectors, request.stamp));
-            pieces += 1;
             lba += u64::from(sectors);
             if lba >= request.end() {
-                break;
+                return;
             }
         }
-        context.slots[slot].note.pieces_left = pieces;
+    }
+
+    /// True if another command may wait or go down.
+    fn has_room(&self) -> bool {
+        self.scheduler.len() + self.urgent.len() + (self.commands_below() as usize) < self.spec.capacity as usize
     }
 
     /// Queues a piece: in a command of its own, or merged into a waiting one.
@@ -255,6 +285,16 @@ impl Driver {
     /// True if the request goes down only when nothing else is below, and nothing follows before it returns.
     fn is_flush_barrier(&self, request: &Request) -> bool {
         self.queuing != Queuing::Scsi && request.op == Op::Flush
+    }
+
+    /// True if the request is a barrier.
+    fn is_barrier(&self, request: &Request) -> bool {
+        self.is_flush_barrier(request) || self.is_ordered(request)
+    }
+
+    /// True if requests, or parts of one, wait for a barrier or for room.
+    fn holds_requests(&self) -> bool {
+        self.partly_queued.is_some() || !self.held_requests.is_empty()
     }
 
     /// True if the request goes down after all that came before it, and before all that came after it.
@@ -375,7 +415,12 @@ impl Driver {
     /// Queues held requests: a flush once all before it are done, an ordered request once all before it are sent, the
     /// rest up to the next of these.
     fn queue_held_requests(&mut self, context: &mut DriverContext, now: Instant) {
-        while let Some(&slot) = self.held_requests.front() {
+        if let Some((slot, lba)) = self.partly_queued.take() {
+            self.queue_pieces(context, now, slot, lba);
+        }
+        while self.partly_queued.is_none()
+            && let Some(&slot) = self.held_requests.front()
+        {
             let request = context.slots[slot].request;
             let (is_flush, is_ordered) = (self.is_flush_barrier(&request), self.is_ordered(&request));
             let has_waiting = !self.scheduler.is_empty();
@@ -434,7 +479,7 @@ impl Driver {
         if core::mem::take(&mut held.note.flush_follows) && held.status == Status::Done {
             // The write is done; its flush goes down like any other.
             (held.request.op, held.request.sectors) = (Op::Flush, 0);
-            let must_hold = self.is_flush_barrier(&held.request) || !self.held_requests.is_empty();
+            let must_hold = self.is_flush_barrier(&held.request) || self.holds_requests();
             return self.hold_or_queue(context, now, slot, must_hold);
         }
         let status = held.status;
@@ -449,11 +494,14 @@ impl Driver {
         }
     }
 
-    /// Holds a request: a barrier, or a request behind one.
+    /// Holds a request: a barrier, or one that must not pass others.
     fn hold_request(&mut self, context: &mut DriverContext, slot: u32) {
         let is_ordered_unsent = self.finishes_ordered && !self.scheduler.is_empty();
-        context.slots[slot].note.is_behind_barrier =
-            self.flush_is_below || is_ordered_unsent || !self.held_requests.is_empty();
+        let is_behind_held = self.held_requests.back().is_some_and(|&last| {
+            let last = &context.slots[last];
+            last.note.is_behind_barrier || self.is_barrier(&last.request)
+        });
+        context.slots[slot].note.is_behind_barrier = self.flush_is_below || is_ordered_unsent || is_behind_held;
         self.held_requests.push_back(slot);
     }
 
@@ -513,10 +561,10 @@ impl HostLayer for Driver {
         } else if request.op == Op::Flush && !self.forwards_flushes(context) {
             context.answer_request(now, slot, Status::Done);
         } else {
-            let is_barrier = self.is_flush_barrier(&request) || self.is_ordered(&request);
             let is_ordered_unsent = self.finishes_ordered && !self.scheduler.is_empty();
-            let is_behind = !self.held_requests.is_empty() || self.flush_is_below || is_ordered_unsent;
-            self.hold_or_queue(context, now, slot, is_barrier || is_behind);
+            let is_behind_barrier = self.flush_is_below || is_ordered_unsent;
+            let must_hold = is_behind_barrier || self.is_barrier(&request) || self.holds_requests();
+            self.hold_or_queue(context, now, slot, must_hold);
         }
         if self.waits_for_completion() { Instant::FAR } else { now }
     }
@@ -563,6 +611,7 @@ impl HostLayer for Driver {
     /// Takes a request's pieces out of the waiting commands. Other pieces in these commands go on waiting.
     fn withdraw_request(&mut self, context: &mut DriverContext, now: Instant, slot: u32, status: Status) -> bool {
         self.held_requests.retain(|&other| other != slot);
+        self.partly_queued = self.partly_queued.filter(|&(other, _)| other != slot);
         Driver::end_barrier_wait(context, now, slot);
         let mut pieces_below = 0;
         for number in self.commands.numbers_for_request(slot) {

@@ -1,6 +1,6 @@
 //! The choice by cost (SPTF) of a queue, in three ways: a search outwards from the head if the requests are sorted by
-//! position, a scan of all slots if they are few, and a choice among those nearest to the head. `queue` has the
-//! settings and keeps the requests.
+//! position, a scan of all slots if they are few, and a choice among a few: those nearest to the head, or a random
+//! sample. `queue` has the settings and keeps the requests.
 
 use alloc::vec::Vec;
 
@@ -43,20 +43,30 @@ fn scan_for_least_cost<'a, T>(
     PricedRequest { cost, waiting: best }
 }
 
-/// A candidate near the head.
+/// A candidate and its rank among those that may be compared by cost; the lowest few are.
 #[derive(Clone, Copy)]
-struct Neighbour {
-    distance_key: u128,
+struct RankedCandidate {
+    rank: u128,
     slot: u32,
 }
 
-/// Farther than any candidate.
-const NO_NEIGHBOUR: Neighbour = Neighbour { distance_key: u128::MAX, slot: NONE };
+/// Ranks after any candidate.
+const NO_CANDIDATE: RankedCandidate = RankedCandidate { rank: u128::MAX, slot: NONE };
 
 /// The distance and, below it, the order in one number: comparing two would take branches that are hard to predict.
 #[inline]
 fn distance_key<T>(waiting: &WaitingRequest<T>, head: u64) -> u128 {
     u128::from(waiting.position.abs_diff(head)) << 64 | u128::from(waiting.order)
+}
+
+/// A random rank of a request, another at each turn. Mixed as by SplitMix64, which `rng` uses too; without state, so
+/// that a choice that is made twice is the same.
+#[inline]
+fn random_rank(turn: u64, order: u64) -> u128 {
+    let mixed = (turn.rotate_left(32) ^ order).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    u128::from(mixed ^ (mixed >> 31)) << 64 | u128::from(order)
 }
 
 impl<T: Copy> Queue<T> {
@@ -70,7 +80,7 @@ impl<T: Copy> Queue<T> {
         costs: &impl Costs<T>,
         fallback: Choice,
     ) -> Choice {
-        let max_credit = self.age_credit(now, self.waiting_at(self.oldest).since);
+        let max_credit = self.discipline.age_credit(now, self.waiting_at(self.oldest).since) as i64;
         let mut above = self.by_position.partition_point(|&slot| self.waiting_at(slot).position < head);
         let mut below = above;
         let cost_limit = if self.discipline.ageing == 0 { fallback.cost } else { u64::MAX };
@@ -105,7 +115,7 @@ impl<T: Copy> Queue<T> {
             let waiting = self.waiting_at(slot);
             if filter.admits(waiting) {
                 let cost = costs.request_cost(&waiting.item);
-                let aged_cost = cost as i64 - self.age_credit(now, waiting.since);
+                let aged_cost = cost as i64 - self.discipline.age_credit(now, waiting.since) as i64;
                 best = best.min(RankedCost { aged_cost, order: waiting.order, cost, slot });
             }
         }
@@ -115,8 +125,8 @@ impl<T: Copy> Queue<T> {
     /// True if a choice by cost does best to scan all slots in storage order.
     #[inline]
     pub(super) fn is_full_scan_best(&self) -> bool {
-        let Discipline { nearest, ageing, patience, .. } = self.discipline;
-        nearest == 0 && ageing == 0 && patience == 0 && self.slots.len() <= 2 * FEW
+        let Discipline { nearest, sample, ageing, patience, .. } = self.discipline;
+        nearest == 0 && sample == 0 && ageing == 0 && patience == 0 && self.slots.len() <= 2 * FEW
     }
 
     /// The least cost among the candidates, the oldest of equals; `fallback` if none costs less. With a limit of costs,
@@ -155,8 +165,9 @@ impl<T: Copy> Queue<T> {
         Choice { slot, cost }
     }
 
-    /// The least aged or weighted cost among the `nearest` candidates, or among all, the oldest of equals.
-    pub(super) fn cheapest_of_nearest(
+    /// The least aged or weighted cost among the `nearest` candidates, a random `sample` of them, or all; the oldest of
+    /// equals.
+    pub(super) fn cheapest_of_few(
         &self,
         now: Instant,
         head: u64,
@@ -166,37 +177,49 @@ impl<T: Copy> Queue<T> {
         let mut best = RankedCost { aged_cost: i64::MAX, order: u64::MAX, cost: u64::MAX, slot: NONE };
         let mut price = |slot: u32, waiting: &WaitingRequest<T>| {
             let cost = costs.request_cost(&waiting.item);
-            let aged_cost = self.weigh_by_patience(slot, cost) as i64 - self.age_credit(now, waiting.since);
+            let aged_cost =
+                self.weigh_by_patience(slot, cost) as i64 - self.discipline.age_credit(now, waiting.since) as i64;
             best = best.min(RankedCost { aged_cost, order: waiting.order, cost, slot });
         };
-        match self.discipline.nearest as usize {
-            0 => self.iter_candidates(filter).for_each(|(slot, waiting)| price(slot, waiting)),
-            count => {
-                let (mut few, mut many) = ([NO_NEIGHBOUR; 8], Vec::new());
-                let nearest = match few.get_mut(..count) {
-                    Some(nearest) => nearest,
-                    None => {
-                        many.resize(count, NO_NEIGHBOUR);
-                        &mut many[..]
-                    }
-                };
-                self.fill_nearest(head, filter, nearest);
-                let found = nearest.iter().take_while(|neighbour| neighbour.slot != NONE);
-                found.for_each(|neighbour| price(neighbour.slot, self.waiting_at(neighbour.slot)));
-            }
+        let Discipline { nearest, sample, .. } = self.discipline;
+        let count = if nearest > 0 { nearest } else { sample } as usize;
+        if count == 0 {
+            self.iter_candidates(filter).for_each(|(slot, waiting)| price(slot, waiting));
+            return Choice { slot: best.slot, cost: best.cost };
         }
+        let (mut few, mut many) = ([NO_CANDIDATE; 8], Vec::new());
+        let lowest = match few.get_mut(..count) {
+            Some(lowest) => lowest,
+            None => {
+                many.resize(count, NO_CANDIDATE);
+                &mut many[..]
+            }
+        };
+        if nearest > 0 {
+            self.fill_lowest(|waiting| distance_key(waiting, head), filter, lowest);
+        } else {
+            let turn = self.next_order - self.len() as u64;
+            self.fill_lowest(|waiting| random_rank(turn, waiting.order), filter, lowest);
+        }
+        let found = lowest.iter().take_while(|candidate| candidate.slot != NONE);
+        found.for_each(|candidate| price(candidate.slot, self.waiting_at(candidate.slot)));
         Choice { slot: best.slot, cost: best.cost }
     }
 
-    /// Fills `nearest` with the candidates nearest to the head, nearest first.
-    fn fill_nearest(&self, head: u64, filter: &impl CandidateFilter<T>, nearest: &mut [Neighbour]) {
-        let last = nearest.len() - 1;
+    /// Fills `lowest` with the candidates of the lowest `rank`, in order.
+    fn fill_lowest(
+        &self,
+        rank: impl Fn(&WaitingRequest<T>) -> u128,
+        filter: &impl CandidateFilter<T>,
+        lowest: &mut [RankedCandidate],
+    ) {
+        let last = lowest.len() - 1;
         for (slot, waiting) in self.by_age() {
-            let key = distance_key(waiting, head);
-            if key < nearest[last].distance_key && filter.admits(waiting) {
-                let index = nearest.partition_point(|other| other.distance_key < key);
-                nearest.copy_within(index..last, index + 1);
-                nearest[index] = Neighbour { distance_key: key, slot };
+            let rank = rank(waiting);
+            if rank < lowest[last].rank && filter.admits(waiting) {
+                let index = lowest.partition_point(|other| other.rank < rank);
+                lowest.copy_within(index..last, index + 1);
+                lowest[index] = RankedCandidate { rank, slot };
             }
         }
     }

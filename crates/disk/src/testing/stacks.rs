@@ -279,11 +279,18 @@ fn remaps_into_holes(bad_slots: &[u64], holes: &[(u64, u64)]) -> Vec<(u64, u64)>
 pub fn random_discipline(rng: &mut Rng) -> Discipline {
     let policies = [Policy::Fcfs, Policy::Sstf, Policy::Look, Policy::CLook, Policy::Sptf];
     let turns_rng = &mut Seed(rng.clone().below(1 << 32)).stream("turns");
+    let sample = pick_one(&mut Seed(rng.clone().below(1 << 32)).stream("sample"), &[0, 0, 1, 3, 12]);
+    let ageing_after =
+        Span::from_millis(pick_one(&mut Seed(rng.clone().below(1 << 32)).stream("ageing"), &[0, 0, 10, 100]));
+    let (policy, window) = (pick_one(rng, &policies), pick_one(rng, &[0, 0, 0, 1, 3, 8]));
+    let nearest = pick_one(rng, &[0, 0, 0, 1, 3]);
     Discipline {
-        policy: pick_one(rng, &policies),
-        window: pick_one(rng, &[0, 0, 0, 1, 3, 8]),
-        nearest: pick_one(rng, &[0, 0, 0, 1, 3]),
+        policy,
+        window,
+        nearest,
+        sample: if nearest == 0 { sample } else { 0 },
         ageing: pick_one(rng, &[0, 0, 5, 50, 1000]),
+        ageing_after,
         patience: pick_one(turns_rng, &[0, 0, 1, 2]),
         round: pick_one(turns_rng, &[0, 0, 1, 50, 100]),
         max_wait: pick_one(rng, &[None, None, Some(Span::from_millis(20)), Some(Span::from_millis(200))]),

@@ -458,7 +458,10 @@ fn build_seek_curve(figures: &DriveFigures<'_>, cylinders: u32) -> Result<SeekCu
         return Err(missing);
     }
     let curve_through = |[single, average, full]: [f64; 3]| match form {
-        "sibling" => seek::sibling_curve(single, average, full, cylinders),
+        "sibling" => {
+            let settle = figures.may_number("mechanics.seek.settle_ms");
+            seek::sibling_curve([single, average, full], settle, cylinders)
+        }
         "lee" => SeekCurve::lee(span_from_ms(single), span_from_ms(average), span_from_ms(full), cylinders),
         _ => SeekCurve::three_point(span_from_ms(single), span_from_ms(average), span_from_ms(full), cylinders),
     };
@@ -576,8 +579,14 @@ impl<'a> DriveFigures<'a> {
             self.whole(&key("ageing")),
             self.may_number(&key("max_wait_ms")).unwrap_or(0.0),
         );
-        let (patience, round) = (self.whole(&key("patience")) as u32, self.whole(&key("round_percent")) as u32);
-        Discipline { patience, round, ..plain }
+        let count = |name: &str| self.whole(&key(name)) as u32;
+        Discipline {
+            sample: count("sample"),
+            ageing_after: self.may_span(&key("ageing_after_ms")).unwrap_or_default(),
+            patience: count("patience"),
+            round: count("round_percent"),
+            ..plain
+        }
     }
 
     fn missing_key(&self, key: &str, required_by: &str) -> Diagnostic {
@@ -623,7 +632,9 @@ pub(crate) fn queue_discipline(policy: &str, window: u64, nearest: u64, ageing: 
         },
         window: window as u32,
         nearest: nearest as u32,
+        sample: 0,
         ageing: ageing as u32,
+        ageing_after: Span::ZERO,
         patience: 0,
         round: 0,
         max_wait: (max_wait_ms > 0.0).then(|| span_from_ms(max_wait_ms)),

@@ -23,7 +23,7 @@ pub(super) static DRIVER: LayerKind = LayerKind {
 };
 
 static KEYS: &[ProfileKey] = &[
-    ProfileKey::must("capacity", "", KeyDomain::Whole(1, 65_536), "requests accepted at once; further ones wait in the program").also(&["nr_requests"]),
+    ProfileKey::must("capacity", "", KeyDomain::Whole(1, 65_536), "requests accepted at once, and commands in the driver; further ones wait, parts of a split request too").also(&["nr_requests"]),
     ProfileKey::must("depth", "", KeyDomain::Whole(1, 65_536), "commands in flight to the device; the device's own depth limits them too").also(&["queue depth", "qd"]),
     ProfileKey::must("queue.policy", "", KeyDomain::Word(&["fcfs", "sstf", "look", "clook", "deadline", "fair"]), "order of waiting requests: by block number, `deadline` as in Linux's mq-deadline, or `fair` as in BFQ").also(&["scheduler", "elevator", "io scheduler"]),
     ProfileKey::may("queue.window", "", KeyDomain::Whole(0, 65_536), "0, all", "by block number: number of the oldest requests that the policy sees"),

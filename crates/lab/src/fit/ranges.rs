@@ -158,6 +158,7 @@ pub const RULES: &[RuleChoices] = &[
     rule(figure::FIRMWARE_QUEUE_POLICY, "fcfs", POLICY),
     rule(figure::FIRMWARE_QUEUE_WINDOW, "0", AMONG),
     rule(figure::FIRMWARE_QUEUE_NEAREST, "0", AMONG),
+    rule(figure::FIRMWARE_QUEUE_SAMPLE, "0", AMONG),
     rule(figure::FIRMWARE_QUEUE_AGEING, "0", AGEING),
     rule(figure::FIRMWARE_QUEUE_PATIENCE, "0", PATIENCE),
     rule(figure::FIRMWARE_QUEUE_ROUND_PERCENT, "0", ROUND),
