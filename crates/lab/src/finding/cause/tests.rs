@@ -4,7 +4,12 @@ use super::*;
 use crate::run::KindRecord;
 
 fn cause(parts: &[(Part, i64, i64)], arrival: Arrival) -> Cause {
-    let change = |&(part, from, to): &(Part, i64, i64)| PartChange { part, waits: WAITING.contains(&part), from, to };
+    let change = |&(part, from, to): &(Part, i64, i64)| PartChange {
+        part: Some(part),
+        waits: WAITING.contains(&part),
+        from,
+        to,
+    };
     let (of, parts, is_split) = ("reads".to_owned(), parts.iter().map(change).collect(), arrival != Arrival::Measured);
     Cause { of, parts, arrival, is_split, mix: Vec::new(), commit: None, is_opposed: false }
 }
@@ -186,7 +191,7 @@ fn at_work(cause: &Cause) -> Option<[f64; 2]> {
 #[test]
 fn a_closed_loop_is_told_from_its_records() {
     let cause = between("", HiddenWork::default(), |_| (), faster).unwrap();
-    assert_eq!(cause.parts, [PartChange { part: Part::Rotation, waits: false, from: 10_000_000, to: 5_000_000 }]);
+    assert_eq!(cause.parts, [PartChange { part: Some(Part::Rotation), waits: false, from: 10_000_000, to: 5_000_000 }]);
     let known = ClosedLoop { outstanding: [1.0, 1.0], at_work: Some([1.0, 1.0]), flushes: [0, 0] };
     assert_eq!((cause.arrival, cause.is_split, cause.commit), (Arrival::Closed(Some(known)), true, None));
     assert_eq!(cause.text(), "each read: own work 10.000 -> 5.000 ms, -5.000 (rotation -5.000)");
@@ -253,7 +258,7 @@ fn time_at_the_processor_beyond_its_work_is_waiting_for_a_core() {
     let parts =
         |both: &dyn Fn(&mut RunRecord), other: &dyn Fn(&mut RunRecord)| -> Vec<(&'static str, bool, i64, i64)> {
             let cause = between("", HiddenWork::default(), both, other).unwrap();
-            let of = cause.parts.iter().filter(|change| change.part == Part::Processor);
+            let of = cause.parts.iter().filter(|change| change.part == Some(Part::Processor));
             of.map(|change| (change.name(), change.waits, change.from, change.to)).collect()
         };
     let more = |run: &mut RunRecord| run.anatomy_ms.set(Part::Processor, 5.0);
