@@ -172,8 +172,9 @@ impl KindRecord {
             return Err(format!("`{name}.response_ms.mean` is {}; expected at most `max`, {}", times.mean, times.max));
         }
         if !self.anatomy_ms.is_empty() {
-            let sum = self.anatomy_ms.total() + between_ms;
-            check_equal(&format!("{name}.response_ms.mean"), times.mean, sum, "the sum of `anatomy_ms`")?;
+            let why =
+                if between_ms == 0.0 { "the sum of `anatomy_ms`" } else { "the sum of `anatomy_ms` and `between_ms`" };
+            check_equal(&format!("{name}.response_ms.mean"), times.mean, self.anatomy_ms.total() + between_ms, why)?;
         }
         Ok(())
     }
