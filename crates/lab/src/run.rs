@@ -537,7 +537,7 @@ fn tally_anatomy(tally: &RequestTally) -> MeanParts {
 pub struct MeasuredRun {
     /// All counts, by group and kind.
     pub run: RunTally,
-    /// Its commits.
+    /// Those of its records, and of a scene's programs.
     pub commits: CommitTally,
     /// The place's figures; their troubles also have those of the array, the page cache and the pace.
     pub figures: RunFigures,
