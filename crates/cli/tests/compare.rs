@@ -11,11 +11,16 @@ const DRIVE: &str = "barracuda-7200.7-ncq";
 const JOB: &str = "[global]\nioengine=libaio\ndirect=1\nsize=1g\ntime_based\nruntime=4\n[log]\nrw=write\nbs=4k\n\
                    fdatasync=1\n[scan]\nrw=randread\nbs=64k\niodepth=4\n";
 
-/// A folder with the job in it.
+/// A log that is forced after each write, and nothing else.
+const ALONE: &str = "[log]\nioengine=libaio\ndirect=1\nsize=1g\nrw=write\nbs=4k\nfsync=1\ntime_based\nruntime=20\n";
+
+/// A folder with the jobs in it.
 fn folder_with_jobs() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("log.fio"), JOB).unwrap();
     fs::write(folder.path().join("oltp.fio"), include_str!("../../../docs/examples/oltp.fio")).unwrap();
+    fs::write(folder.path().join("alone.fio"), ALONE).unwrap();
+    fs::write(folder.path().join("forced.fio"), ALONE.replace("fsync=1", "sync=1")).unwrap();
     fs::write(folder.path().join("kinds.fio"), JOB.replace("rw=randread", "rw=${KIND}")).unwrap();
     folder
 }
@@ -96,16 +101,85 @@ fn a_shorter_flush_with_fewer_commits_is_said() {
     // Without the cache the write before the flush waits for the medium in its place, and the pages gain what the log loses.
     let metrics = ["--metric", "flush", "--metric", "iops", "--runtime", "20 s"];
     let value = compare_on_drive("oltp.fio", &[&CACHE[..], &metrics, &["--json"]].concat()).json();
-    for (at, ratio) in [(0, 0.0..0.9), (1, 1.05..2.0)] {
+    for (at, ratio, rate) in [(0, 0.0..0.9, "flush.iops"), (1, 1.05..2.0, "commit.iops")] {
         let comparison = &value["comparisons"][at];
         assert_eq!(comparison["verdict"], "faster", "{comparison}");
         assert!(ratio.contains(&figure_at(comparison, &["ratio", "estimate"])), "{comparison}");
         let beside = comparison["beside"].as_array().unwrap();
-        let rate = beside.iter().find(|it| it["metric"] == "flush.iops").expect("commits are named");
-        assert!(rate["worse"] == true && figure_at(rate, &["ratio", "high"]) < 0.6, "{rate}");
+        let rates: Vec<&Value> =
+            beside.iter().filter(|it| ["flush.iops", "commit.iops"].iter().any(|rate| it["metric"] == *rate)).collect();
+        assert!(rates.len() == 1 && rates[0]["metric"] == rate, "commits are named once: {beside:?}");
+        assert!(rates[0]["worse"] == true && figure_at(rates[0], &["ratio", "high"]) < 0.6, "{beside:?}");
     }
     let said = compare_on_drive("oltp.fio", &[&CACHE[..], &metrics].concat()).success_stdout();
-    assert_eq!(said.matches("\n  But: flushes per second is worse: 0.").count(), 2, "{said}");
+    for of in ["flushes", "commits"] {
+        assert_eq!(said.matches(&format!("\n  But: {of} per second is worse: 0.")).count(), 1, "{said}");
+    }
+}
+
+/// The reader's conclusion on the write cache, if a log shares the drive with queries: each flush is shorter without it, each commit
+/// takes longer. A log by itself commits as fast either way.
+#[test]
+fn the_write_cache_is_judged_by_commits_and_not_by_flushes() {
+    let metrics = ["--metric", "commit", "--metric", "commit.rate", "--metric", "commit.p50", "--metric", "flush"];
+    let more = [&CACHE[..], &metrics, &["--runtime", "20 s", "--json"]].concat();
+    let value = compare_on_drive("oltp.fio", &more).json();
+    let comparison = |at: usize| &value["comparisons"][at];
+    let judged = |at: usize| {
+        let text = |key: &str| comparison(at)[key].as_str().unwrap().to_owned();
+        (text("metric"), text("verdict"))
+    };
+    let expected =
+        [("commit.mean", "slower"), ("commit.iops", "slower"), ("commit.p50", "slower"), ("flush.mean", "faster")];
+    for (at, (metric, verdict)) in expected.into_iter().enumerate() {
+        assert_eq!(judged(at), (metric.to_owned(), verdict.to_owned()), "{value}");
+    }
+    assert!(figure_at(comparison(0), &["ratio", "low"]) > 1.8, "{value}");
+    assert!(figure_at(comparison(1), &["ratio", "high"]) < 0.6, "{value}");
+    let cause = &comparison(0)["cause"];
+    assert!(cause["text"].as_str().unwrap().contains("mean response of commits "), "{cause}");
+    for (side, key) in ["from_ms", "to_ms"].into_iter().enumerate() {
+        let mean = figure_at(&value["sides"][side], &["metrics", "commit.mean", "estimate"]);
+        assert!((figure_at(cause, &[key]) - mean).abs() < 1e-4, "the parts make the commit: {cause}");
+        let parts = cause["parts"].as_array().unwrap();
+        let sum: f64 = parts.iter().map(|part| figure_at(part, &[key])).sum();
+        assert!((sum - mean).abs() < 1e-4, "{cause}");
+    }
+    let alone = [&CACHE[..], &["--metric", "commit", "--json"]].concat();
+    let alone = compare_on_drive("alone.fio", &alone).json();
+    let ratio = |edge: &str| figure_at(&alone, &["ratio", edge]);
+    assert!(alone["verdict"].as_str().unwrap().starts_with("no difference") && ratio("high") < 1.02, "{alone}");
+}
+
+/// With `fsync=1` and no pause, a commit is a write and then its flush; with `sync=1` it is the write.
+#[test]
+fn a_commit_is_the_sum_of_its_requests() {
+    let run = |job: &str| {
+        run_program(folder_with_jobs().path(), &["run", job, "--on", DRIVE, "--runtime", "2 s", "--json"]).json()
+    };
+    let mean = |value: &Value, kind: &str| figure_at(value, &[kind, "response_ms", "mean"]);
+    let synced = run("alone.fio");
+    let sum = mean(&synced, "write") + mean(&synced, "flush");
+    assert!((mean(&synced, "commit") / sum - 1.0).abs() < 1e-3, "{synced}");
+    assert_eq!(synced["commit"]["ios"], synced["flush"]["ios"]);
+    let forced = run("forced.fio");
+    assert_eq!((&forced["commit"]["ios"], &forced["flush"]["ios"]), (&forced["write"]["ios"], &0.into()));
+    assert_eq!(mean(&forced, "commit"), mean(&forced, "write"));
+    assert_eq!(run("random-read")["commit"], Value::Null);
+    // A session of a served disk is one writer. The second commit is a forced write as this drive gets it: it knows no FUA.
+    let folder = folder_with_jobs();
+    let session = "# seekwise recording 1\n# a disk\nstamp,at_ns,done_ns,status,op,lba,sectors,fua,tag\n\
+                   1,0,60000,done,write,1000,8,0,0\n2,100000,8000000,done,flush,0,0,0,0\n3,30000000,30060000,done,write,2000,8,0,0\n\
+                   4,30060000,40000000,done,flush,0,0,0,0\n";
+    fs::write(folder.path().join("session.csv"), session).unwrap();
+    let played = run_program(folder.path(), &["run", "session.csv", "--on", DRIVE, "--json"]).json();
+    assert_eq!((&played["commit"]["ios"], &played["flush"]["ios"]), (&2.into(), &2.into()), "{played}");
+    // Programs commit by their calls: an append is a write, its fsync, and what ext4 writes for them.
+    let scene = run_program(folder.path(), &["run", "fsync", "--on", DRIVE, "--json"]).json();
+    let operations: u64 =
+        scene["operations"].as_object().unwrap().values().map(|of| of["count"].as_u64().unwrap()).sum();
+    let commits = scene["commit"]["ios"].as_u64().unwrap();
+    assert!(commits > 3000 && commits <= operations, "eight clients share commits: {commits} of {operations}");
 }
 
 #[test]

@@ -325,6 +325,7 @@ fn a_kernel_makes_a_file_system_of_it_and_the_session_can_be_played() {
     let record = run_program(at, &["run", "session.csv", "--on", drive, "--json"]).json();
     assert_eq!(record["recorded"]["same"], record["recorded"]["requests"]);
     assert!(record["flush"]["ios"].as_u64() >= Some(8), "each forced write comes with a flush");
+    assert!(record["commit"]["ios"].as_u64() >= Some(8), "and each of these is a commit");
     if in_path("fio") {
         let most = most_outstanding(&fs::read_to_string(at.join("session.csv")).unwrap());
         assert!(most > 12, "the kernel's own bound: {most}");

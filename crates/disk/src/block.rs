@@ -77,7 +77,7 @@ impl Flags {
     /// it.
     pub const PRIORITY: Flags = Flags(8);
     /// A flush follows under the same tag, and the program learns of both at once: a write forced without
-    /// [`FUA`](Flags::FUA). For observers of a source only; no device receives it.
+    /// [`FUA`](Flags::FUA). For observers of a source and for records only; no device receives it.
     pub const FLUSH_FOLLOWS: Flags = Flags(16);
 
     /// True if all flags of `other` are set.

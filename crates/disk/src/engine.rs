@@ -16,7 +16,7 @@ pub mod joined_sources;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::block::{Accounting, Completion, Control, Device, ForcedWrite, Request, Source, SourcePoll, Status};
+use crate::block::{Accounting, Completion, Control, Device, Flags, ForcedWrite, Request, Source, SourcePoll, Status};
 use crate::record::{Part, Record};
 use crate::time::Instant;
 
@@ -334,6 +334,7 @@ impl<S: Source, D: Device> Engine<S, D> {
             (record.intended, record.issued) = (intended.min(issued), issued);
             if let Some(ForcedWrite { op, sectors, .. }) = served {
                 (record.request.op, record.request.sectors) = (op, sectors);
+                record.request.flags = record.request.flags.with(Flags::FLUSH_FOLLOWS);
             }
             recorder(record);
         }
@@ -343,7 +344,7 @@ impl<S: Source, D: Device> Engine<S, D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::{Flags, Op};
+    use crate::block::Op;
     use crate::testing::SmallDrive;
     use crate::time::Span;
 

@@ -2,14 +2,14 @@
 //! more or less is better. `lab/finding` looks up the value in a run.
 //!
 //! ```text
-//! metric = [scope "."] figure          scope  = "all" | "read" | "write" | "flush" | "job:" NAME | "operations." NAME
+//! metric = [scope "."] figure          scope  = "all" | "read" | "write" | "flush" | "commit" | "job:" NAME | "operations." NAME
 //!        | whole                          figure = "iops" | "bytes_per_s" | "mean" | "p50" | "p90" | "p95" | … | "max"
 //!                                         | "since_due" | "since_due.p50" | … | "since_due.max"
 //! whole  = "cpu" | "ios_per_cpu_second" | "wall_ns" | "processor_ns" | "elapsed"
 //! ```
 //! `all` means reads and writes together. A job is a section of a fio file, an Iometer worker or a program of a scene, by its
-//! name; operations are those of a program (`operations.copy.per_s`). `flush`, `job:NAME` and `operations.NAME` alone mean
-//! the mean response time. The keys of `seekwise run --json` (`read.response_ms.p99_9`) are accepted
+//! name; operations are those of a program (`operations.copy.per_s`). `flush`, `commit`, `job:NAME` and `operations.NAME`
+//! alone mean the mean response time. The keys of `seekwise run --json` (`read.response_ms.p99_9`) are accepted
 //! too.
 
 use std::fmt;
@@ -40,6 +40,8 @@ pub enum MetricScope {
     Write,
     /// Flushes.
     Flush,
+    /// Commits: a write, or several, and the sync that makes them durable.
+    Commit,
     /// Reads and writes of the workers or the program with this name.
     Job(String),
     /// Operations of the program with this name.
@@ -129,8 +131,10 @@ const FIGURES: [(Statistic, &str, &str, &str); 23] = [
 ];
 
 /// Other words for figures: those of older studies, common ones, and those of `seekwise run --json`.
-const ALIASES: [(&str, Statistic); 46] = [
+const ALIASES: [(&str, Statistic); 48] = [
     ("requests/s", Iops),
+    ("per_s", Iops),
+    ("rate", Iops),
     ("throughput", BytesPerS),
     ("bandwidth", BytesPerS),
     ("bw", BytesPerS),
@@ -180,7 +184,7 @@ const ALIASES: [(&str, Statistic); 46] = [
 
 /// The metrics that an error offers.
 const EXPECTED: &str = "iops, bytes_per_s (MB/s), mean, p50, p90, p95, p99, p99.9, p99.99, max, of paced jobs since_due, \
-                        since_due.p99, …, alone or behind `read.`, `write.`, `flush.`, `job:NAME.` or `operations.NAME.` \
+                        since_due.p99, …, alone or behind `read.`, `write.`, `flush.`, `commit.`, `job:NAME.` or `operations.NAME.` \
                         (per_s, mean, …); cpu, ios_per_cpu_second, elapsed; where runs are measured, wall_ns, processor_ns";
 
 impl Statistic {
@@ -227,6 +231,7 @@ impl MetricScope {
             MetricScope::Read => Some("reads".to_owned()),
             MetricScope::Write => Some("writes".to_owned()),
             MetricScope::Flush => Some("flushes".to_owned()),
+            MetricScope::Commit => Some("commits".to_owned()),
             MetricScope::Job(name) => Some(format!("job {name}")),
             MetricScope::Operations(name) => Some(format!("the operations of {name}")),
         }
@@ -239,9 +244,14 @@ impl Metric {
         Metric { whose: MetricScope::All, figure }
     }
 
-    /// The rate of flushes, which is the rate of commits if each commit ends in a flush.
+    /// The rate of flushes.
     pub fn flushes_per_second() -> Metric {
         Metric { whose: MetricScope::Flush, figure: Iops }
+    }
+
+    /// The rate of commits.
+    pub fn commits_per_second() -> Metric {
+        Metric { whose: MetricScope::Commit, figure: Iops }
     }
 
     /// The title in reports: `p99 of the response time of reads`.
@@ -249,6 +259,7 @@ impl Metric {
         match (&self.whose, self.figure) {
             (MetricScope::Operations(name), Iops) => return format!("operations per second of {name}"),
             (MetricScope::Flush, Iops) => return "flushes per second".to_owned(),
+            (MetricScope::Commit, Iops) => return "commits per second".to_owned(),
             _ => {}
         }
         let title = FIGURES[self.figure as usize].2;
@@ -260,6 +271,7 @@ impl Metric {
         match (&self.whose, self.figure) {
             (MetricScope::Operations(_), Iops) => "operations/s",
             (MetricScope::Flush, Iops) => "flushes/s",
+            (MetricScope::Commit, Iops) => "commits/s",
             (_, figure) => figure.unit(),
         }
     }
@@ -271,6 +283,7 @@ impl Metric {
             MetricScope::Read => "read",
             MetricScope::Write => "write",
             MetricScope::Flush => "flush",
+            MetricScope::Commit => "commit",
             MetricScope::Job(_) => return None,
             MetricScope::Operations(name) if self.figure == Iops => return Some(format!("operations.{name}.per_s")),
             MetricScope::Operations(name) => &format!("operations.{name}"),
@@ -295,13 +308,13 @@ impl Metric {
 
     /// All words without a job's name, for suggestions.
     fn suggestions() -> impl Iterator<Item = String> {
-        let scopes = ["", "all.", "read.", "write.", "flush."];
+        let scopes = ["", "all.", "read.", "write.", "flush.", "commit."];
         let figures = || FIGURES.iter().map(|(figure, word, ..)| (*figure, *word));
         let words = scopes.into_iter().flat_map(move |scope| {
             let allowed = figures().filter(move |(figure, _)| scope.is_empty() || !figure.is_of_whole_run());
             allowed.map(move |(_, word)| format!("{scope}{word}"))
         });
-        words.chain(ALIASES.iter().map(|(alias, _)| (*alias).to_owned())).chain(["flush".to_owned()])
+        words.chain(ALIASES.iter().map(|(alias, _)| (*alias).to_owned())).chain(["flush", "commit"].map(str::to_owned))
     }
 
     fn explain_unknown(word: &str) -> String {
@@ -333,8 +346,10 @@ impl FromStr for Metric {
         if let Some(job) = word.strip_prefix("job:") {
             return parse_job_metric(job).ok_or_else(|| Metric::explain_unknown(word));
         }
-        if word == "flush" {
-            return Ok(Metric { whose: MetricScope::Flush, figure: Mean });
+        match word {
+            "flush" => return Ok(Metric { whose: MetricScope::Flush, figure: Mean }),
+            "commit" => return Ok(Metric { whose: MetricScope::Commit, figure: Mean }),
+            _ => {}
         }
         let (whose, rest) = word.split_once('.').ok_or_else(|| Metric::explain_unknown(word))?;
         let whose = match whose {
@@ -342,6 +357,7 @@ impl FromStr for Metric {
             "read" | "reads" => MetricScope::Read,
             "write" | "writes" => MetricScope::Write,
             "flush" | "flushes" => MetricScope::Flush,
+            "commit" | "commits" => MetricScope::Commit,
             _ => return Err(Metric::explain_unknown(word)),
         };
         let figure = Statistic::from_word(rest).filter(|figure| !figure.is_of_whole_run());
@@ -351,6 +367,11 @@ impl FromStr for Metric {
             Metric { whose: MetricScope::Flush, figure } if figure.response_word_of_since_due().is_some() => Err(
                 format!("`{word}`: a flush has no due time of its own; it is due when the requests before it are done"),
             ),
+            Metric { whose: MetricScope::Commit, figure } if figure.response_word_of_since_due().is_some() => {
+                Err(format!(
+                    "`{word}`: a commit has no due time of its own; its time begins when its first write is issued"
+                ))
+            }
             metric => Ok(metric),
         }
     }
@@ -383,6 +404,7 @@ impl fmt::Display for Metric {
             MetricScope::Read => write!(f, "read.{}", self.figure.word()),
             MetricScope::Write => write!(f, "write.{}", self.figure.word()),
             MetricScope::Flush => write!(f, "flush.{}", self.figure.word()),
+            MetricScope::Commit => write!(f, "commit.{}", self.figure.word()),
             MetricScope::Job(name) => write!(f, "job:{name}.{}", self.figure.word()),
             MetricScope::Operations(name) if self.figure == Iops => write!(f, "operations.{name}.per_s"),
             MetricScope::Operations(name) => write!(f, "operations.{name}.{}", self.figure.word()),
@@ -428,6 +450,8 @@ mod tests {
             "read.p99",
             "write.max",
             "flush.mean",
+            "commit.p99",
+            "commit.bytes_per_s",
             "job:a.b.p99.99",
             "cpu",
             "elapsed",
@@ -453,6 +477,11 @@ mod tests {
             ("all.iops", "iops"),
             ("read.since_due_ms.p99_9", "read.since_due.p99.9"),
             ("flush", "flush.mean"),
+            ("commit", "commit.mean"),
+            ("commits.p50", "commit.p50"),
+            ("commit.rate", "commit.iops"),
+            ("commit.per_s", "commit.iops"),
+            ("commit.response_ms.p99_9", "commit.p99.9"),
             ("job:log", "job:log.mean"),
             ("operations.copy", "operations.copy.mean"),
             ("elapsed_s", "elapsed"),
@@ -469,8 +498,10 @@ mod tests {
         assert!(refusal("reed.p99").ends_with("did you mean `read.p99`?"), "{}", refusal("reed.p99"));
         assert!(refusal("read.cpu").starts_with("unknown metric `read.cpu`; expected iops, "));
         assert!(refusal("flush.MB/s").contains("flushes have no bytes"));
+        assert!(refusal("commit.since_due").contains("a commit has no due time of its own"));
+        assert!(refusal("comit.p99").ends_with("did you mean `commit.p99`?"), "{}", refusal("comit.p99"));
         assert!(
-            refusal("fsync").ends_with("expected one of flush, flush.p99, flush.iops, write.mean"),
+            refusal("fsync").ends_with("expected one of commit, commit.p99, commit.iops, flush"),
             "{}",
             refusal("fsync")
         );
@@ -493,5 +524,10 @@ mod tests {
         );
         assert_eq!(metric("read.p99").title(), "p99 of the response time of reads");
         assert_eq!(metric("job:log.mean").title(), "mean response time of job log");
+        let rate = metric("commit.rate");
+        assert_eq!(
+            (&*rate.title(), rate.unit(), rate.better_direction()),
+            ("commits per second", "commits/s", "higher")
+        );
     }
 }

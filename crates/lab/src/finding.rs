@@ -377,7 +377,8 @@ impl<'a> Evidence<'a> {
     /// Why a metric says nothing of either side: all requests came by a rate or a trace, and both sides kept up with
     /// it. If one did not, its rate is a result.
     fn given_rate_refusal(&self, metric: &Metric, sides: [usize; 2]) -> Option<String> {
-        let of_requests = !matches!(metric.whose, MetricScope::Flush | MetricScope::Operations(_));
+        let of_requests =
+            !matches!(metric.whose, MetricScope::Flush | MetricScope::Commit | MetricScope::Operations(_));
         let rate = matches!(metric.figure, Statistic::Iops | Statistic::BytesPerS) && of_requests;
         if !rate && metric.figure != Statistic::Elapsed {
             return None;
@@ -443,7 +444,7 @@ impl<'a> Evidence<'a> {
             let ratio = self.metric_ratios(finding, &metric)?.ratio_interval(0.05);
             secondary_figure::contradicting_figure(metric, ratio, judgement.verdict, margin)
         });
-        finding.beside = beside.collect();
+        finding.beside = secondary_figure::without_repetition(beside.collect());
     }
 
     /// Settings of cells that hide work for a request.

@@ -6,6 +6,7 @@ pub mod arrivals;
 pub(crate) mod blank;
 pub mod certificate;
 mod check;
+mod commits;
 mod issuer;
 mod mean_parts;
 mod operations;
@@ -34,6 +35,7 @@ use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
 pub use self::arrivals::Arrivals;
+pub use self::commits::CommitRecord;
 pub use self::issuer::{IssuerFigures, RecordedEnds};
 pub use self::mean_parts::MeanParts;
 pub use self::operations::OperationRecord;
@@ -42,6 +44,7 @@ pub use self::real::{RealObservation, RealRecord};
 use self::troubles::run_troubles;
 use crate::cut::file_losses::{FileLosses, LossCount, OperationLosses};
 use crate::cut::{self, ClassLosses};
+use crate::stats::commits::{CommitRecorder, CommitTally};
 use crate::stats::histogram::Histogram;
 use crate::stats::packed_buckets::PackedBuckets;
 use crate::stats::quality::{self, Ceiling, Flag};
@@ -81,6 +84,9 @@ pub struct RunRecord {
     pub write: KindRecord,
     /// Flushes; they move no bytes, and are not in `all`.
     pub flush: KindRecord,
+    /// Commits; `None` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<Box<CommitRecord>>,
     /// Processor use, if a stack models it or the kernel reported it.
     pub cpu: Option<CpuRecord>,
     /// Further observations on a real file or device.
@@ -160,6 +166,7 @@ impl RunRecord {
             && self.histogram == other.histogram
             && [&self.all, &self.read, &self.write, &self.flush]
                 == [&other.all, &other.read, &other.write, &other.flush]
+            && self.commit == other.commit
             && self.groups == other.groups
             && self.issuer == other.issuer
     }
@@ -530,6 +537,8 @@ fn tally_anatomy(tally: &RequestTally) -> MeanParts {
 pub struct MeasuredRun {
     /// All counts, by group and kind.
     pub run: RunTally,
+    /// Those of its records, and of a scene's programs.
+    pub commits: CommitTally,
     /// The place's figures; their troubles also have those of the array, the page cache and the pace.
     pub figures: RunFigures,
     pub place: &'static str,
@@ -633,9 +642,11 @@ pub fn measure_run_until(
     let (groups, due) = (work.group_numbers(), work.have_fixed_due_times());
     let mut recorder = RunRecorder::new(&groups).with_due_workers(&due);
     let mut periods = SettingPeriod::from_changes(target, &groups, &due);
+    let mut commits = CommitRecorder::new(work.commit_rules());
     let mut real_recorder = target.has_worker_handles().then(|| RealRecorder::new(&groups));
     let RunOutcome { source, mut figures } = target.run(work, cutoff, Seed(seed), on_issue, &mut |record| {
         recorder.count_record(record);
+        commits.count_record(record);
         if let Some(real_recorder) = &mut real_recorder {
             real_recorder.count_record(record);
         }
@@ -670,6 +681,7 @@ pub fn measure_run_until(
             Some(_) => figures.usage.as_ref().map(|usage| CpuRecord::from_usage(usage, &run, figures.issued)),
             None => figures.cores.as_ref().map(|cores| CpuRecord::from_model(&run, cores, &counted)),
         },
+        commits: commits.finish(source.commits()),
         issuer: IssuerFigures::from_source(&source, work, &windows),
         first_off: source.replay_comparison().and_then(|compared| compared.first),
         achieved: source.replay_result(),
@@ -743,6 +755,7 @@ impl MeasuredRun {
             read: KindRecord::from_summary(&self.run.kind_summary(RequestKind::Read)),
             write: KindRecord::from_summary(&self.run.kind_summary(RequestKind::Write)),
             flush: KindRecord::from_summary(&self.run.kind_summary(RequestKind::Flush)),
+            commit: CommitRecord::from_tally(&self.commits, self.run.elapsed()),
             cpu: self.cpu,
             real: self.real.as_ref().map(|real| Box::new(real.to_record(figures))),
             cost: figures.cost.map(|cost| RequestCost::per_request(cost, figures.issued)),

@@ -5,6 +5,7 @@
 //! | [`histogram`] | response times in buckets of bounded error, with exact moments |
 //! | `packed_buckets` | a histogram's buckets as records hold them |
 //! | [`summary`] | records counted: one run, by kind of request and by group of workers |
+//! | [`commits`] | commits among a run's records: the writes and the sync that makes them durable |
 //! | [`interval`] | means and paired ratios over independent runs, with Student's t; Holm's correction |
 //! | [`response`] | the figures of a distribution, as records and pages hold them |
 //! | [`verdict`] | faster, slower, no difference, not enough data |
@@ -17,6 +18,7 @@
 //! within a run depend on each other. Samples are never dropped. `docs/statistics.md` has the meaning of each number, with formulas and
 //! sources.
 
+pub mod commits;
 pub mod demerit;
 #[cfg(test)]
 pub(crate) mod draws;

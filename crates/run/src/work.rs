@@ -11,7 +11,7 @@ use seekwise_disk::time::Instant;
 use seekwise_work::files::buffered_source::{BufferedSource, BufferedSpec};
 use seekwise_work::files::call::Reads;
 use seekwise_work::files::note::FileNotes;
-use seekwise_work::files::scene::{Operation, ProgramError, Scene, SceneEnd, SceneError, SceneSpec};
+use seekwise_work::files::scene::{Operation, ProgramCommit, ProgramError, Scene, SceneEnd, SceneError, SceneSpec};
 use seekwise_work::workload::session_replay::{RecordedSession, ReplayComparison, SessionReplay};
 use seekwise_work::workload::{Direction, IssueListener, IssueRate, Job, Pattern, Window, Worker, Workload};
 
@@ -52,6 +52,29 @@ pub fn issue_rates(worker: &Worker) -> impl Iterator<Item = Option<IssueRate>> {
         Pattern::Iometer(_) => [true; 3],
     };
     worker.pace.rate.into_iter().zip(used).filter(|(_, used)| *used).map(|(rate, _)| rate)
+}
+
+/// The requests of a writer that make a commit: a write, or several, and the sync that makes them durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommitRule {
+    /// None: it asks for no durable write, or its source counts its commits ([`Issuer::commits`]).
+    Never,
+    /// Each write by itself: `sync=` makes it durable when it returns.
+    EachWrite,
+    /// A flush with the writes that it covers, and a forced write by itself.
+    BySync,
+}
+
+impl CommitRule {
+    fn from_worker(worker: &Worker) -> CommitRule {
+        match &worker.pattern {
+            Pattern::Fio(fio) if fio.write_through => CommitRule::EachWrite,
+            Pattern::Fio(fio) if fio.syncs.fsync > 0 || fio.syncs.fdatasync > 0 || fio.flush_at_end => {
+                CommitRule::BySync
+            }
+            Pattern::Fio(_) | Pattern::Iometer(_) => CommitRule::Never,
+        }
+    }
 }
 
 /// The name of a scene's last group: requests of the system that no program waits for.
@@ -120,6 +143,15 @@ impl Work {
             Work::Scene(scene) => vec![false; scene.programs.len() + 1],
             Work::Session(_) => vec![true],
             Work::Trace(trace) => vec![trace.is_open_loop()],
+        }
+    }
+
+    /// By worker: which of its requests make a commit.
+    pub fn commit_rules(&self) -> Vec<CommitRule> {
+        match self {
+            Work::Job(_) | Work::Cached(_) => self.workers().iter().map(CommitRule::from_worker).collect(),
+            Work::Scene(_) => Vec::new(),
+            Work::Session(_) | Work::Trace(_) => vec![CommitRule::BySync],
         }
     }
 
@@ -246,6 +278,11 @@ impl Issuer {
         }
     }
 
+    /// Commits of a scene's programs; those of other work are in the records ([`Work::commit_rules`]).
+    pub fn commits(&self) -> &[ProgramCommit] {
+        if let Issuer::Scene(scene) = self { scene.commits() } else { &[] }
+    }
+
     /// Programs that did not reach their end: index in the scene, and why.
     pub fn program_errors(&self) -> Vec<(usize, ProgramError)> {
         match self {
@@ -360,6 +397,23 @@ mod tests {
             assert_eq!(work.group_numbers(), groups);
             assert_eq!(work.group_names(), names);
         }
+    }
+
+    #[test]
+    fn a_worker_commits_by_its_syncs_or_with_each_write() {
+        let rules = |options: &str| job(&format!("[a]\nfilename=/dev/sdb\nsize=1g\n{options}\n")).commit_rules();
+        for (options, rule) in [
+            ("rw=write", CommitRule::Never),
+            ("rw=write\nsync_file_range=write:2", CommitRule::Never),
+            ("rw=write\nfsync=4", CommitRule::BySync),
+            ("rw=write\nfdatasync=1", CommitRule::BySync),
+            ("rw=write\nend_fsync=1", CommitRule::BySync),
+            ("rw=write\nsync=1", CommitRule::EachWrite),
+            ("rw=write\nsync=dsync\nfsync=1", CommitRule::EachWrite),
+        ] {
+            assert_eq!(rules(options), [rule], "{options}");
+        }
+        assert_eq!(session("morning").commit_rules(), [CommitRule::BySync]);
     }
 
     /// A worker counts from the end of its ramp, whether it runs among others or on a thread of its own; a session from

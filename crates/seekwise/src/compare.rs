@@ -456,6 +456,7 @@ impl ComparisonAnswer<'_> {
 fn no_value_reason(metric: &Metric) -> &'static str {
     match metric.whose {
         MetricScope::Flush => ": this job issues no flushes (fio: fsync=1)",
+        MetricScope::Commit => ": this job makes no commits (fio: fsync=1 or sync=1)",
         MetricScope::Read => ": this job reads nothing",
         MetricScope::Write => ": this job writes nothing",
         _ => "",

@@ -137,8 +137,9 @@ fn format_csv(record: &RunRecord) -> String {
         columns.map_or([(); 7].map(|()| String::new()), |columns| columns.map(|ms| ms.to_string())).join(",")
     };
     let flush = Some(("flush", &record.flush)).filter(|(_, view)| view.ios > 0);
+    let commit = record.commit.as_ref().map(|commit| ("commit", &commit.figures));
     let kinds = [("read", &record.read), ("write", &record.write), ("all", &record.all)];
-    for (kind, view) in kinds.into_iter().chain(flush) {
+    for (kind, view) in kinds.into_iter().chain(flush).chain(commit) {
         text.push_str(&format!(
             "{},{},{},{kind},{},{},{},{},{},{SCHEMA}\n",
             csv_cell(&record.target),

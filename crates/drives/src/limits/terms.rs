@@ -23,10 +23,10 @@ pub const TERMS: &[Term] = &[
     Term {
         words: &["fsync", "fdatasync", "commit", "commits", "sync", "durable write"],
         says: "an fsync writes dirty data, then flushes the drive's write cache; docs/how-to/fsync.md says what it costs. \
-               A fio job issues one by its option fsync, and `--metric flush` judges the flush alone. Commits a second are \
-               flush.iops of a fio job, operations.NAME.per_s of a program in a scene",
+               A commit is a write and its sync together: `--metric commit`, commit.p99 and commit.iops (commits a second) \
+               judge it; `--metric flush` judges the flush alone. A fio job commits by its options fsync, fdatasync and sync",
         keys: &["driver.flush", "drive.cache.write_back", "volume.NAME.barrier", "program.NAME.sync"],
-        metrics: &["flush", "flush.p99", "flush.iops", "write.mean"],
+        metrics: &["commit", "commit.p99", "commit.iops", "flush"],
     },
     Term {
         words: &["cache flush", "flush", "flush cache", "synchronize cache", "flush cache ext"],

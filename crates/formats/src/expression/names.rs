@@ -9,7 +9,7 @@ use seekwise_drives::stack;
 use super::tree::{Expression, ExpressionError, ExpressionNode, FactorAxis, Function, Reduction, Subexpression};
 
 /// The kinds of requests.
-const REQUEST_KINDS: [&str; 4] = ["all", "read", "write", "flush"];
+const REQUEST_KINDS: [&str; 5] = ["all", "read", "write", "flush", "commit"];
 /// Figures of each kind.
 const FIGURES: [&str; 4] = ["ios", "iops", "bytes_per_s", "response_ms"];
 /// Figures of a response time.
@@ -58,7 +58,7 @@ pub fn quantities() -> Vec<String> {
     for kind in REQUEST_KINDS {
         known.extend(FIGURES[..3].iter().map(|figure| format!("{kind}.{figure}")));
         known.extend(RESPONSES.map(|figure| format!("{kind}.response_ms.{figure}")));
-        if kind != "flush" {
+        if !["flush", "commit"].contains(&kind) {
             known.extend(RESPONSES.map(|figure| format!("{kind}.since_due_ms.{figure}")));
         }
     }

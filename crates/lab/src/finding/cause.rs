@@ -40,7 +40,8 @@ const WAITING: [Part; 4] = [Part::Driver, Part::Flush, Part::Queue, Part::Cache]
 /// A part of the mean response on both sides, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartChange {
-    pub part: Part,
+    /// `None` for the time of a commit in which none of its requests was in flight.
+    pub part: Option<Part>,
     /// True if a request waits for others in it.
     pub waits: bool,
     /// On the base's side.
@@ -114,8 +115,9 @@ impl PartChange {
     /// The name in reports. Time at the processor is apart from the wait for one of its cores.
     pub fn name(&self) -> &'static str {
         match (self.part, self.waits) {
-            (Part::Processor, true) => "processor queue",
-            (part, _) => part.name(),
+            (Some(Part::Processor), true) => "processor queue",
+            (Some(part), _) => part.name(),
+            (None, _) => "between requests",
         }
     }
 }
@@ -132,6 +134,7 @@ fn request_words(whose: &MetricScope, sides: [&[&RunRecord]; 2]) -> String {
         MetricScope::Read => "reads".to_owned(),
         MetricScope::Write => "writes".to_owned(),
         MetricScope::Flush => "flushes".to_owned(),
+        MetricScope::Commit => "commits".to_owned(),
         MetricScope::Job(name) => format!("job {name}"),
         MetricScope::Operations(name) => format!("operations of {name}"),
     }
@@ -182,9 +185,14 @@ fn core_wait_ns(whose: &MetricScope, runs: &[&RunRecord], at_processor: i64) -> 
     work.map_or(0, |work| (at_processor - work).max(0))
 }
 
+/// True if the judged requests are flushes, or contain them.
+fn has_flushes(whose: &MetricScope) -> bool {
+    matches!(whose, MetricScope::Flush | MetricScope::Commit)
+}
+
 /// True if a request may wait for others in `part`. A single flush waits there for the medium.
 fn may_wait(whose: &MetricScope, part: Part, is_single: bool) -> bool {
-    WAITING.contains(&part) && !(part == Part::Flush && *whose == MetricScope::Flush && is_single)
+    WAITING.contains(&part) && !(part == Part::Flush && has_flushes(whose) && is_single)
 }
 
 /// True if memory or a cache answers requests of a run, and the drive works for them at another time.
@@ -239,7 +247,7 @@ impl ClosedLoop {
         shows_work: bool,
     ) -> Option<ClosedLoop> {
         // Flushes follow what they flush.
-        if *whose == MetricScope::Flush {
+        if has_flushes(whose) {
             return None;
         }
         let is_known =
@@ -314,16 +322,21 @@ impl Cause {
             let [from, to] = means.map(|means| means[place]);
             if part == Part::Processor {
                 let wait = [0, 1].map(|side| core_wait_ns(whose, sides[side], means[side][place]));
-                parts.push(PartChange { part, waits: true, from: wait[0], to: wait[1] });
-                parts.push(PartChange { part, waits: false, from: from - wait[0], to: to - wait[1] });
+                parts.push(PartChange { part: Some(part), waits: true, from: wait[0], to: wait[1] });
+                parts.push(PartChange { part: Some(part), waits: false, from: from - wait[0], to: to - wait[1] });
             } else {
-                parts.push(PartChange { part, waits: may_wait(whose, part, is_single), from, to });
+                parts.push(PartChange { part: Some(part), waits: may_wait(whose, part, is_single), from, to });
             }
+        }
+        if *whose == MetricScope::Commit {
+            let between = |run: &RunRecord| run.commit.as_ref().and_then(|commit| commit.between_ms).unwrap_or(0.0);
+            let [from, to] = [mean_ns(from, between)?, mean_ns(to, between)?];
+            parts.push(PartChange { part: None, waits: false, from, to });
         }
         parts.retain(|change| change.from != 0 || change.to != 0);
         let is_measured = runs().any(|run| run.is_measured());
         let mix = mix::find_share_changes(whose, sides);
-        let is_mixed = *whose == MetricScope::Flush && !is_single;
+        let is_mixed = has_flushes(whose) && !is_single;
         let is_split = !is_measured && !hidden.has_array && mix.is_empty() && !is_mixed;
         let of = request_words(whose, sides);
         let mut cause = Cause { of, parts, arrival: Arrival::Open, is_split, mix, commit: None, is_opposed: false };
@@ -497,7 +510,7 @@ impl Cause {
     /// True if a request waits for the drive's buffer: the drive then works on blocks of requests that are answered, or that
     /// nobody has asked for yet, so those at work say nothing of the rate.
     fn waits_for_buffer(&self) -> bool {
-        let mut cache = self.parts.iter().filter(|change| change.part == Part::Cache);
+        let mut cache = self.parts.iter().filter(|change| change.part == Some(Part::Cache));
         let is_named = |cache: i64, all: i64| cache as f64 >= CHANGED * all as f64;
         cache.any(|cache| is_named(cache.from, self.from()) || is_named(cache.to, self.to()))
     }
@@ -506,7 +519,7 @@ impl Cause {
     fn is_mostly_buffer(&self) -> bool {
         let waiting = self.parts.iter().filter(|change| change.waits);
         let moved = |cache: bool| {
-            let of = waiting.clone().filter(|change| (change.part == Part::Cache) == cache);
+            let of = waiting.clone().filter(|change| (change.part == Some(Part::Cache)) == cache);
             of.map(|change| to_us(change.difference_ns()).abs()).sum::<i64>()
         };
         moved(true) > 0 && moved(true) >= moved(false)

@@ -35,6 +35,7 @@ pub(crate) fn requests_in_scope<'a>(whose: &MetricScope, record: &'a RunRecord) 
         MetricScope::Read => Some(&record.read),
         MetricScope::Write => Some(&record.write),
         MetricScope::Flush => Some(&record.flush),
+        MetricScope::Commit => record.commit.as_ref().map(|commit| &commit.figures),
         MetricScope::Job(_) if record.groups.is_empty() => Some(&record.all),
         MetricScope::Operations(_) => None,
         MetricScope::Job(name) => record.groups.iter().find(|group| group.name == *name).map(|group| &group.all),

@@ -25,7 +25,7 @@ impl SecondaryFigure {
 }
 
 /// The figures to compare with a judged one: rate, mean and tail of the same requests (with requests a second also bytes a second, which
-/// differ if the sides' requests differ in size), and for all requests the rate of flushes, which is that of commits. A time alone
+/// differ if the sides' requests differ in size), and for all requests the rate of commits and of flushes. A time alone
 /// misleads: a flush gets shorter if the write before it waits longer. There are none for the time of a whole run, in which a program may
 /// get by with fewer and longer requests.
 pub(crate) fn companion_metrics(of: &Metric) -> Vec<Metric> {
@@ -43,8 +43,17 @@ pub(crate) fn companion_metrics(of: &Metric) -> Vec<Metric> {
         _ => &[Statistic::Iops, Statistic::Mean, Statistic::P99, Statistic::P999],
     };
     let others = figures.iter().filter(|figure| **figure != of.figure);
-    let commits = (of.whose == MetricScope::All).then(Metric::flushes_per_second);
+    let commits = [Metric::commits_per_second(), Metric::flushes_per_second()];
+    let commits = commits.into_iter().filter(|_| of.whose == MetricScope::All);
     others.map(|&figure| Metric { whose: of.whose.clone(), figure }).chain(commits).collect()
+}
+
+/// The figures without the rate of flushes beside that of commits, which says it in the reader's terms.
+pub(crate) fn without_repetition(mut beside: Vec<SecondaryFigure>) -> Vec<SecondaryFigure> {
+    if beside.iter().any(|figure| figure.metric == Metric::commits_per_second()) {
+        beside.retain(|figure| figure.metric != Metric::flushes_per_second());
+    }
+    beside
 }
 
 /// The companion, if it contradicts the verdict: its interval excludes 1, it differs by more than the margin, and it goes the other way
@@ -126,24 +135,29 @@ mod tests {
             |word: &str| companion_metrics(&word.parse().unwrap()).iter().map(Metric::to_string).collect::<Vec<_>>();
         assert_eq!(words("read.p99"), ["read.iops", "read.mean", "read.p99.9"]);
         assert_eq!(words("flush"), ["flush.iops", "flush.p99", "flush.p99.9"]);
-        assert_eq!(words("iops"), ["bytes_per_s", "mean", "p99", "p99.9", "flush.iops"]);
+        assert_eq!(words("iops"), ["bytes_per_s", "mean", "p99", "p99.9", "commit.iops", "flush.iops"]);
+        assert_eq!(words("commit"), ["commit.iops", "commit.p99", "commit.p99.9"]);
         assert!(words("elapsed").is_empty());
     }
 
     #[test]
     fn a_time_never_stands_without_its_rate() {
-        for whose in ["", "read.", "write.", "flush.", "job:log.", "operations.copy."] {
+        for whose in ["", "read.", "write.", "flush.", "commit.", "job:log.", "operations.copy."] {
             for figure in ["mean", "p50", "p99", "max"] {
                 let metric: Metric = format!("{whose}{figure}").parse().unwrap();
                 let rate = Metric { figure: Statistic::Iops, ..metric.clone() };
                 assert!(companion_metrics(&metric).contains(&rate), "{metric}");
             }
         }
-        let commits = Metric::flushes_per_second();
-        assert_eq!((commits.to_string(), commits.unit()), ("flush.iops".to_owned(), "flushes/s"));
+        let rates = [Metric::commits_per_second(), Metric::flushes_per_second()];
         let ratio = Interval { estimate: 0.465, low: 0.454, high: 0.476 };
-        let said = contradicting_figure(commits, ratio, Verdict::Faster, 0.02).map(|it| it.text());
-        assert_eq!(said.as_deref(), Some("flushes per second is worse: 0.465 × [0.454, 0.476]"));
+        let said = rates.map(|rate| contradicting_figure(rate, ratio, Verdict::Faster, 0.02).unwrap());
+        assert_eq!(said[1].text(), "flushes per second is worse: 0.465 × [0.454, 0.476]");
+        let texts = |beside: &[SecondaryFigure]| {
+            without_repetition(beside.to_vec()).iter().map(SecondaryFigure::text).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(&said), ["commits per second is worse: 0.465 × [0.454, 0.476]"]);
+        assert_eq!(texts(&said[1..]), [said[1].text()]);
         let due: Metric = "read.since_due.p99".parse().unwrap();
         assert!(companion_metrics(&due).contains(&"read.iops".parse().unwrap()));
     }

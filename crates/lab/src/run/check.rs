@@ -33,8 +33,12 @@ impl RunRecord {
     /// Checks that its figures agree; an error names the first that does not, and what was expected.
     pub fn check_figures(&self) -> Result<(), String> {
         let (all, read, write) = (&self.all, &self.read, &self.write);
-        for (name, view) in [("all", all), ("read", read), ("write", write), ("flush", &self.flush)] {
-            view.check_figures(name)?;
+        let commit = self.commit.as_ref().map(|commit| ("commit", &commit.figures));
+        for (name, view) in
+            [("all", all), ("read", read), ("write", write), ("flush", &self.flush)].into_iter().chain(commit)
+        {
+            let between_ms = self.commit.as_ref().filter(|_| name == "commit").and_then(|commit| commit.between_ms);
+            view.check_figures(name, between_ms.unwrap_or(0.0))?;
             let (count, elapsed_s) = (view.iops * self.elapsed_s, self.elapsed_s);
             if elapsed_s > 0.0 && !is_close(count, view.ios as f64) {
                 let KindRecord { ios, iops, .. } = view;
@@ -57,7 +61,7 @@ impl RunRecord {
         }
         for group in &self.groups {
             let name = format!("groups.{}", group.name);
-            group.all.check_figures(&format!("{name}.all"))?;
+            group.all.check_figures(&format!("{name}.all"), 0.0)?;
             group.all.check_histogram(&format!("{name}."), &group.histogram)?;
         }
         if !self.groups.is_empty() {
@@ -96,7 +100,7 @@ impl PhaseRecord {
     /// Checks that its figures agree; `prefix` stands before the name of each.
     fn check_figures(&self, prefix: &str) -> Result<(), Fault> {
         let views = [("all", &self.all), ("read", &self.read), ("write", &self.write), ("flush", &self.flush)];
-        views.into_iter().try_for_each(|(kind, view)| view.check_figures(&format!("{prefix}{kind}")))?;
+        views.into_iter().try_for_each(|(kind, view)| view.check_figures(&format!("{prefix}{kind}"), 0.0))?;
         check_sums(prefix, &self.all, &self.read, &self.write)
     }
 }
@@ -133,8 +137,8 @@ fn check_count(key: &str, found: u64, expected: u64, why: &str) -> Result<(), Fa
 }
 
 impl KindRecord {
-    /// Checks that the figures of requests of one kind, called `name`, agree.
-    fn check_figures(&self, name: &str) -> Result<(), Fault> {
+    /// Checks that the figures of requests of one kind, called `name`, agree; `between_ms` of their mean are in no part.
+    fn check_figures(&self, name: &str, between_ms: f64) -> Result<(), Fault> {
         let times = self.response_ms.unwrap_or_default();
         let rising = [
             ("p50", times.p50),
@@ -168,8 +172,9 @@ impl KindRecord {
             return Err(format!("`{name}.response_ms.mean` is {}; expected at most `max`, {}", times.mean, times.max));
         }
         if !self.anatomy_ms.is_empty() {
-            let sum = self.anatomy_ms.total();
-            check_equal(&format!("{name}.response_ms.mean"), times.mean, sum, "the sum of `anatomy_ms`")?;
+            let why =
+                if between_ms == 0.0 { "the sum of `anatomy_ms`" } else { "the sum of `anatomy_ms` and `between_ms`" };
+            check_equal(&format!("{name}.response_ms.mean"), times.mean, self.anatomy_ms.total() + between_ms, why)?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@
 
 use super::histogram::Histogram;
 use seekwise_disk::block::{Op, SECTOR, Status};
-use seekwise_disk::record::{Part, Record};
+use seekwise_disk::record::{Part, Parts, Record};
 use seekwise_disk::time::Span;
 use seekwise_work::workload::Window;
 
@@ -93,13 +93,19 @@ impl RequestTally {
             self.failed += 1;
             return;
         }
-        self.responses.record(record.response_time());
-        for (sum, part) in self.parts_ns.iter_mut().zip(done.parts.nanos()) {
+        let moves = !matches!(record.request.op, Op::Flush | Op::Compute);
+        let bytes = if moves { u64::from(record.request.sectors) * SECTOR } else { 0 };
+        self.count_done(record.response_time(), bytes, &done.parts);
+    }
+
+    /// Counts one that is done, with its parts.
+    #[inline]
+    pub(crate) fn count_done(&mut self, response: Span, bytes: u64, parts: &Parts) {
+        self.responses.record(response);
+        for (sum, part) in self.parts_ns.iter_mut().zip(parts.nanos()) {
             *sum = sum.wrapping_add(u128::from(*part));
         }
-        if !matches!(record.request.op, Op::Flush | Op::Compute) {
-            self.bytes += u64::from(record.request.sectors) * SECTOR;
-        }
+        self.bytes += bytes;
     }
 
     /// Adds the counts of `other`.

@@ -158,6 +158,12 @@ class RunResult(Result):
         """Flushes."""
         return Requests.of(self._data["flush"])
 
+    @cached_property
+    def commit(self) -> Requests | None:
+        """Commits: a write, or several, and the sync that makes them durable."""
+        commits = self._data.get("commit")
+        return commits and Requests.of(commits)
+
     @property
     def iops(self) -> float:
         """Reads and writes a second."""

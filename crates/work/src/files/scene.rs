@@ -1,6 +1,7 @@
 //! A scene: programs on a system with its volumes, at once or one after another; a source of requests. The operations
 //! of programs, such as the copy of a file or a commit, are recorded.
 
+mod commits;
 mod layout;
 
 use alloc::boxed::Box;
@@ -15,6 +16,8 @@ use seekwise_disk::block::{
 use seekwise_disk::rng::Seed;
 use seekwise_disk::time::{Instant, Span};
 
+use self::commits::CommitTracker;
+pub use self::commits::ProgramCommit;
 use self::layout::PlacedScene;
 pub use self::layout::SceneLayout;
 use super::call::{Call, CallResult, File, Reads};
@@ -130,6 +133,7 @@ pub struct Scene {
     threads: Vec<SceneThread>,
     /// The operations that have ended.
     operations: Vec<Operation>,
+    commits: CommitTracker,
     /// Requests in flight, by tag.
     requests: Vec<SceneRequest>,
     request_count: u32,
@@ -280,6 +284,7 @@ impl Scene {
             programs: running,
             threads,
             operations: Vec::new(),
+            commits: CommitTracker::default(),
             requests: Vec::new(),
             request_count: 0,
             following_flushes: VecDeque::new(),
@@ -339,6 +344,11 @@ impl Scene {
     /// The programs' operations so far, in order of their ends.
     pub fn operations(&self) -> &[Operation] {
         &self.operations
+    }
+
+    /// The programs' commits so far, in order of their ends.
+    pub fn commits(&self) -> &[ProgramCommit] {
+        self.commits.ended()
     }
 
     /// The time in which each program ran: until `now` if it still runs, `None` if it has not begun.
@@ -405,6 +415,7 @@ impl Scene {
     fn begin_call(&mut self, now: Instant, thread: u16, call: Call) {
         self.threads[usize::from(thread)].state = ThreadState::InCall;
         self.push_call_note(now, thread, call);
+        self.commits.begin_call(now, thread, self.threads[usize::from(thread)].program, call);
         self.system.begin_call(now, thread, call);
     }
 
@@ -415,6 +426,7 @@ impl Scene {
         self.cached_reads.add(returned.reads);
         let succeeded = returned.refused.is_none() && !returned.failed;
         self.push_note(now, FileNote::Returned { thread, created: returned.file, succeeded });
+        self.commits.end_call(now, thread, succeeded);
         if index == self.programs.len() {
             return self.unmount_next_volume(now);
         }

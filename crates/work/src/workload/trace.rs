@@ -492,6 +492,13 @@ mod tests {
             let mut last = 0;
             let mut count = |record: &Record| {
                 counted.push((record.request.op, record.request.sectors));
+                let mark = if known { Flags::FUA } else { Flags::FLUSH_FOLLOWS };
+                let is_forced = record.request.op == Op::Write;
+                assert_eq!(
+                    record.request.flags,
+                    if is_forced { mark } else { Flags::NONE },
+                    "records tell forced writes"
+                );
                 last = last.max(record.request.stamp);
             };
             engine.run(Instant::FAR, &mut count).expect("runs");

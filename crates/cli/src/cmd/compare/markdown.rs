@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn parts_that_hardly_change_are_added_up_as_the_rest() {
-        let part = |part: Part, waits: bool, from: i64, to: i64| PartChange { part, waits, from, to };
+        let part = |part: Part, waits: bool, from: i64, to: i64| PartChange { part: Some(part), waits, from, to };
         // Half a microsecond has a row of its own; 250, 249 and 0 ns become 650, 600 and 249: in all 499 become 1,499.
         let parts = vec![
             part(Part::Queue, true, 0, 2_000_300),

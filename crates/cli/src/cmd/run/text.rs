@@ -198,11 +198,14 @@ fn lateness_text(receipt: &Receipt) -> String {
         + &format!(" {}", receipt.pace_verdict().verdict_sentence())
 }
 
-/// Reads, writes, flushes, reads and writes together, and the workers of each name.
+/// Reads, writes, flushes, commits, reads and writes together, and the workers of each name.
 fn kinds_table(record: &RunRecord) -> Table {
     let mut table = empty_table(&[""]);
+    let commits = record.commit.as_ref().map(|commit| ("commits", &commit.figures));
     for (name, view) in
         [("reads", &record.read), ("writes", &record.write), ("all", &record.all), ("flushes", &record.flush)]
+            .into_iter()
+            .chain(commits)
     {
         if view.ios > 0 {
             table.add_row(std::iter::once(name.to_owned()).chain(format_figures(view)));

@@ -62,7 +62,7 @@ pub(super) fn find_share_changes(whose: &MetricScope, sides: [&[&RunRecord]; 2])
         MetricScope::All => (true, true),
         MetricScope::Read | MetricScope::Write => (true, false),
         MetricScope::Job(_) => (false, sides.iter().all(|runs| runs.iter().all(|run| run.groups.is_empty()))),
-        MetricScope::Flush | MetricScope::Operations(_) => (false, false),
+        MetricScope::Flush | MetricScope::Commit | MetricScope::Operations(_) => (false, false),
     };
     let mut names: Vec<&str> = Vec::new();
     for group in sides.iter().flat_map(|runs| runs.iter()).flat_map(|run| &run.groups).filter(|_| of_jobs) {

@@ -1,10 +1,15 @@
 //! Causes as they are printed: closed loops, arrivals of their own, measured runs.
 
 use super::*;
-use crate::run::KindRecord;
+use crate::run::{CommitRecord, KindRecord};
 
 fn cause(parts: &[(Part, i64, i64)], arrival: Arrival) -> Cause {
-    let change = |&(part, from, to): &(Part, i64, i64)| PartChange { part, waits: WAITING.contains(&part), from, to };
+    let change = |&(part, from, to): &(Part, i64, i64)| PartChange {
+        part: Some(part),
+        waits: WAITING.contains(&part),
+        from,
+        to,
+    };
     let (of, parts, is_split) = ("reads".to_owned(), parts.iter().map(change).collect(), arrival != Arrival::Measured);
     Cause { of, parts, arrival, is_split, mix: Vec::new(), commit: None, is_opposed: false }
 }
@@ -186,7 +191,7 @@ fn at_work(cause: &Cause) -> Option<[f64; 2]> {
 #[test]
 fn a_closed_loop_is_told_from_its_records() {
     let cause = between("", HiddenWork::default(), |_| (), faster).unwrap();
-    assert_eq!(cause.parts, [PartChange { part: Part::Rotation, waits: false, from: 10_000_000, to: 5_000_000 }]);
+    assert_eq!(cause.parts, [PartChange { part: Some(Part::Rotation), waits: false, from: 10_000_000, to: 5_000_000 }]);
     let known = ClosedLoop { outstanding: [1.0, 1.0], at_work: Some([1.0, 1.0]), flushes: [0, 0] };
     assert_eq!((cause.arrival, cause.is_split, cause.commit), (Arrival::Closed(Some(known)), true, None));
     assert_eq!(cause.text(), "each read: own work 10.000 -> 5.000 ms, -5.000 (rotation -5.000)");
@@ -253,7 +258,7 @@ fn time_at_the_processor_beyond_its_work_is_waiting_for_a_core() {
     let parts =
         |both: &dyn Fn(&mut RunRecord), other: &dyn Fn(&mut RunRecord)| -> Vec<(&'static str, bool, i64, i64)> {
             let cause = between("", HiddenWork::default(), both, other).unwrap();
-            let of = cause.parts.iter().filter(|change| change.part == Part::Processor);
+            let of = cause.parts.iter().filter(|change| change.part == Some(Part::Processor));
             of.map(|change| (change.name(), change.waits, change.from, change.to)).collect()
         };
     let more = |run: &mut RunRecord| run.anatomy_ms.set(Part::Processor, 5.0);
@@ -313,6 +318,40 @@ fn a_flush_after_each_write_is_a_commit() {
     let known = Some(Commit { write: [1_000_000, 2_000_000], flush: [8_000_000, 4_000_000] });
     assert_eq!([commit(100, 100, 0), commit(100, 105, 0), commit(100, 95, 0)], [known; 3]);
     assert_eq!([commit(100, 106, 0), commit(106, 100, 0), commit(100, 100, 1)], [None; 3]);
+}
+
+/// One log: its commit has the parts of its write and its flush, all of them its own work, and the pause between them.
+/// Among other requests, time behind a flush may be theirs.
+#[test]
+fn a_commit_has_the_parts_of_its_write_and_its_flush() {
+    let commits = |other_iops: f64| {
+        let both = move |run: &mut RunRecord| {
+            run.all.response_ms.as_mut().unwrap().mean = 1.0;
+            run.flush = run.all.clone();
+            run.flush.response_ms.as_mut().unwrap().mean = 8.0;
+            run.all.iops += other_iops;
+            let mut figures = run.flush.clone();
+            figures.anatomy_ms.set(Part::Rotation, 1.0);
+            figures.anatomy_ms.set(Part::Flush, 8.0);
+            run.commit = Some(Box::new(CommitRecord { figures, between_ms: Some(0.5) }));
+        };
+        let other = |run: &mut RunRecord| {
+            let commit = run.commit.as_mut().unwrap();
+            commit.figures.anatomy_ms.set(Part::Flush, 4.0);
+            commit.between_ms = Some(1.0);
+        };
+        between("commit.", HiddenWork::default(), both, other).unwrap()
+    };
+    let alone = commits(0.0);
+    let parts: Vec<_> = alone.parts.iter().map(|of| (of.name(), of.waits, of.from / 1000, of.to / 1000)).collect();
+    let rotation = ("rotation", false, 1000, 1000);
+    assert_eq!(parts, [("flush", false, 8000, 4000), rotation, ("between requests", false, 500, 1000)]);
+    assert_eq!((alone.from(), alone.to()), (9_500_000, 6_000_000));
+    let text = alone.text();
+    assert!(text.starts_with("mean response of commits 9.500 -> 6.000 ms, -3.500 ms: "), "{text}");
+    assert!(text.contains("flush -4.000") && text.contains("between requests +0.500"), "{text}");
+    let among_others = commits(400.0);
+    assert!(among_others.parts[0].waits && !among_others.is_split, "{among_others:?}");
 }
 
 #[test]

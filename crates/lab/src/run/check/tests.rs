@@ -1,7 +1,7 @@
 //! A record whose figures agree, and each of its figures changed by hand.
 
 use super::super::blank::record_with;
-use super::super::{GroupRecord, Response};
+use super::super::{CommitRecord, GroupRecord, Response};
 use super::*;
 use seekwise_disk::parts::Part;
 
@@ -175,6 +175,26 @@ fn a_histogram_is_that_of_its_requests() {
     // No edge lies below its times.
     let below = said(&[(2_000_000, 1), (4_000_000, 1), (5_999_000, 1), (8_000_000, 1)]);
     assert!(below.starts_with("`all.response_ms.mean` is 5; expected 4.96"), "{below}");
+}
+
+#[test]
+fn a_commit_is_its_parts_and_the_time_between_them() {
+    let check = |between_ms: Option<f64>, change: fn(&mut KindRecord)| {
+        let mut record = sound();
+        let mut figures = record.flush.clone();
+        change(&mut figures);
+        record.commit = Some(Box::new(CommitRecord { figures, between_ms }));
+        record.check_figures()
+    };
+    assert_eq!([check(None, |_| ()), check(Some(0.0), |_| ())], [Ok(()), Ok(())]);
+    assert_eq!(check(Some(0.25), |it| it.anatomy_ms.set(Part::Rotation, 0.75)), Ok(()));
+    let fault = check(Some(0.5), |_| ()).unwrap_err();
+    assert_eq!(fault, "`commit.response_ms.mean` is 1; expected 1.5, the sum of `anatomy_ms` and `between_ms`");
+    assert!(
+        check(None, |it| it.iops = 2.0).unwrap_err().starts_with("`commit.iops` is 2; expected 1.5, 3 `commit.ios`")
+    );
+    // Without parts, as those of a scene.
+    assert_eq!(check(None, |it| it.anatomy_ms = Default::default()), Ok(()));
 }
 
 #[test]
