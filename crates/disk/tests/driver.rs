@@ -96,6 +96,25 @@ fn a_command_grows_to_the_largest_transfer() {
     assert_eq!(commands, 3);
 }
 
+/// Requests of three and ten parts above a driver of four commands: the second has one part in the driver at first, so the read behind
+/// them, which any order by place would put first, waits until it has room. With room for all it is first.
+#[test]
+fn parts_of_a_split_request_take_room() {
+    let served = |capacity: u32| {
+        let by_place = DriverSpec::plain(capacity, 1, Discipline::plain(Policy::Sstf), 8);
+        let mut device = driver(by_place, &SmallDrive::default());
+        submit(&mut device, &[request(0, Op::Read, 4_000, 24), request(1, Op::Read, 5_000, 80), read(2, 4_024)]);
+        let done = completions(&mut device);
+        for answer in &done {
+            assert_eq!(answer.parts.total(), answer.finished.since(answer.submitted), "{answer:?}");
+            assert_eq!(answer.parts.get(Part::Flush), Span::ZERO, "no flush is about");
+        }
+        tags(&done)
+    };
+    assert_eq!(served(256), [0, 2, 1]);
+    assert_eq!(served(4), [0, 1, 2]);
+}
+
 #[test]
 fn landings_of_merged_writes_keep_their_stamps() {
     let mut device = driver(DriverSpec { merge: true, ..PLAIN }, &SmallDrive::default());

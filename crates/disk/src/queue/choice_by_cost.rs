@@ -62,7 +62,7 @@ fn distance_key<T>(waiting: &WaitingRequest<T>, head: u64) -> u128 {
 /// A random rank of a request, another at each turn. Mixed as by SplitMix64, which `rng` uses too; without state, so
 /// that a choice that is made twice is the same.
 #[inline]
-fn random_rank(turn: u64, order: u64) -> u128 {
+pub(super) fn random_rank(turn: u64, order: u64) -> u128 {
     let mixed = (turn.rotate_left(32) ^ order).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -15,10 +15,13 @@ fn at(us: u64) -> Instant {
 type Item = (u32, u64, u64);
 
 fn discipline(rng: &mut Rng, policy: Policy) -> Discipline {
+    let (window, nearest) = ([0, 0, 3][rng.below(3) as usize], [0, 0, 2][rng.below(3) as usize]);
     Discipline {
         policy,
-        window: [0, 0, 3][rng.below(3) as usize],
-        nearest: [0, 0, 2][rng.below(3) as usize],
+        window,
+        nearest,
+        sample: if nearest == 0 { [0, 0, 3][rng.below(3) as usize] } else { 0 },
+        ageing_after: [Span::ZERO, Span::from_micros(10)][rng.below(2) as usize],
         ageing: [0, 0, 200][rng.below(3) as usize],
         patience: [0, 0, 2][rng.below(3) as usize],
         round: [0, 0, 30, 100][rng.below(4) as usize],
@@ -76,7 +79,8 @@ impl PlainQueue {
                 Policy::Fcfs => (0, 0),
                 Policy::Sstf => (0, (here - head as i64).abs()),
                 Policy::Sptf => {
-                    let waited = (now.nanos() - since.nanos()) / 1000;
+                    let wait = now.nanos() - since.nanos();
+                    let waited = wait.saturating_sub(self.discipline.ageing_after.nanos()) / 1000;
                     let cost = self.weighted(number, cost + slope * position.abs_diff(head));
                     (0, cost as i64 - (waited * u64::from(self.discipline.ageing)) as i64)
                 }
@@ -91,6 +95,10 @@ impl PlainQueue {
         if self.discipline.policy == Policy::Sptf && self.discipline.nearest > 0 {
             open.sort_by_key(|(_, item)| (item.1.abs_diff(head), item.0));
             open.truncate(self.discipline.nearest as usize);
+        }
+        if self.discipline.policy == Policy::Sptf && self.discipline.sample > 0 {
+            open.sort_by_key(|(_, item)| choice_by_cost::random_rank(self.served, u64::from(item.0)));
+            open.truncate(self.discipline.sample as usize);
         }
         open.sort_by_key(rank);
         open[0].1
@@ -248,8 +256,9 @@ fn postponement_bound(discipline: &Discipline, positions: u64, waiting: u64, max
         Policy::Look => PostponementBound::Passes(2 * sweep),
         Policy::CLook => PostponementBound::Passes(sweep),
         // Waits count in whole microseconds: two roundings.
-        Policy::Sptf if discipline.ageing > 0 && discipline.nearest == 0 => {
-            PostponementBound::Wait(Span::from_nanos(max_cost.nanos() * 1000 / u64::from(discipline.ageing) + 2000))
+        Policy::Sptf if discipline.ageing > 0 && discipline.nearest == 0 && discipline.sample == 0 => {
+            let outweighed = max_cost.nanos() * 1000 / u64::from(discipline.ageing) + 2000;
+            PostponementBound::Wait(discipline.ageing_after + Span::from_nanos(outweighed))
         }
         Policy::Sstf | Policy::Sptf => PostponementBound::None,
     };
@@ -272,7 +281,8 @@ fn turn_bound(discipline: &Discipline, waiting: u64) -> Option<u64> {
         100.. => Some(waiting.saturating_sub(1)),
         _ => Some(2 * waiting.saturating_sub(1)),
     };
-    let weighted = discipline.policy == Policy::Sptf && discipline.patience > 0 && discipline.nearest == 0;
+    let compares_all = discipline.nearest == 0 && discipline.sample == 0;
+    let weighted = discipline.policy == Policy::Sptf && discipline.patience > 0 && compares_all;
     let patience = weighted.then(|| u64::from(discipline.patience) * waiting);
     rounds.into_iter().chain(patience).min()
 }
@@ -466,4 +476,44 @@ fn ties_go_to_the_oldest() {
             assert_eq!(queue.take(choice), expected, "{policy:?}");
         }
     }
+}
+
+/// Twelve requests of equal cost wait, a sample of one decides: each has the same chance whatever its age, so that about a
+/// twelfth of the choices takes the oldest. By the window of one, which must fail here, all would.
+#[test]
+fn a_sample_does_not_look_at_age() {
+    const CHOICES: u64 = 12_000;
+    let share_of_oldest = |discipline: Discipline| {
+        let mut queue: Queue<Item> = Queue::new(discipline, 12);
+        let mut oldest = 0;
+        for turn in 0..CHOICES {
+            while queue.len() < 12 {
+                queue.push(at(turn), 0, (0, 0, 0));
+            }
+            let choice = queue.choose(at(turn), 0, &NoCosts).expect("some wait");
+            assert_eq!(queue.choose(at(turn), 0, &NoCosts), Some(choice), "a choice repeats");
+            oldest += u64::from(queue.count_older(&choice) == 0);
+            queue.take(choice);
+        }
+        oldest
+    };
+    let sptf = Discipline::plain(Policy::Sptf);
+    // A thousand is expected; five standard deviations are 151.
+    assert!((849..=1_151).contains(&share_of_oldest(Discipline { sample: 1, ..sptf })));
+    assert_eq!(share_of_oldest(Discipline { window: 1, ..sptf }), CHOICES);
+}
+
+/// Two requests: the old one costs 10 us more. Half of its wait counts, but for the first 100 us: it is preferred after 120.
+#[test]
+fn ageing_may_begin_late() {
+    let discipline =
+        Discipline { ageing: 500, ageing_after: Span::from_micros(100), ..Discipline::plain(Policy::Sptf) };
+    let chosen_at = |us: u64| {
+        let mut queue: Queue<Item> = Queue::new(discipline, 2);
+        queue.push(at(0), 0, (0, 0, 20_000));
+        queue.push(at(us), 0, (1, 0, 10_000));
+        let choice = queue.choose(at(us), 0, &Slope { slope: 0, head: 0 }).expect("two wait");
+        queue.take(choice).0
+    };
+    assert_eq!([50, 119, 120, 200].map(chosen_at), [1, 1, 0, 0]);
 }
