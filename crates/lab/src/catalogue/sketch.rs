@@ -57,7 +57,7 @@ pub struct Datasheet {
     pub seek: Option<f64>,
     /// Surfaces with a head.
     pub heads: Option<u32>,
-    /// Buffer in MiB.
+    /// The cache of a datasheet, in MB of 2^20 bytes.
     pub buffer_mib: Option<u32>,
 }
 
