@@ -127,7 +127,7 @@ fn keys_are_listed_found_and_shown() {
     assert!(keys(&["read", "ahead"]).success_stdout().contains("drive.cache.read_ahead.max_sectors"));
     let one = keys(&["drive.mechanics.rpm", "--json"]).json();
     let values = one[0]["keys"][0]["values"].as_array().unwrap();
-    assert_eq!(values.len(), 13);
+    assert_eq!(values.len(), 14);
     assert!(values.iter().any(|value| value["of"] == "cheetah-15k.4" && value["value"] == "15000"));
     assert!(
         values.iter().all(|value| ["measured", "datasheet", "inferred"].contains(&value["kind"].as_str().unwrap()))

@@ -26,7 +26,7 @@ macro_rules! drives {
 }
 
 /// Names and texts, studies' drives first, each group by age.
-static DRIVES: [(&str, &str); 13] = drives![
+static DRIVES: [(&str, &str); 14] = drives![
     "fireball-plus-as-30",
     "caviar-wd400jb",
     "barracuda-7200.7",
@@ -40,6 +40,7 @@ static DRIVES: [(&str, &str); 13] = drives![
     "barracuda-2t-st2000dm006",
     "wd140edfz",
     "exos-x18",
+    "ultrastar-hc570-22tb",
 ];
 
 /// The names of the built-in drives.
@@ -98,6 +99,7 @@ mod tests {
             ("st18000nm000j", "exos-x18"),
             ("ST2000DM006", "barracuda-2t-st2000dm006"),
             ("WD740GD", "raptor-wd740gd"),
+            ("WUH722222ALE6L4", "ultrastar-hc570-22tb"),
             ("Barracuda-7200.7", "barracuda-7200.7"),
         ] {
             assert_eq!(find_text(called), find_text(name), "{called}");

@@ -25,6 +25,18 @@ pub struct DatasheetArgs {
     /// Number of heads.
     #[arg(long, value_name = "N")]
     pub heads: Option<u32>,
+    /// Buffer (cache) in MB, as makers count them: 256 MB are 256 x 2^20 bytes.
+    #[arg(long, alias = "cache", value_name = "MB", value_parser = parse_buffer_mib)]
+    pub buffer: Option<u32>,
+}
+
+/// Parses a buffer's size into MiB: `256`, `256MB` or `256 MiB`.
+fn parse_buffer_mib(text: &str) -> Result<u32, String> {
+    let word = text.trim().to_ascii_lowercase();
+    let number = word.strip_suffix("mib").or_else(|| word.strip_suffix("mb")).unwrap_or(&word).trim_end();
+    number
+        .parse()
+        .map_err(|_| format!("`{text}` is not a buffer's size; expected MB as a whole number, for example 256"))
 }
 
 /// Parses a number, alone or with a unit, and converts it to `unit`: `285`, `285MB/s` or `272 MiB/s`.

@@ -48,11 +48,11 @@ pub fn run_command(args: &args::InitArgs) -> CommandResult {
     if args.like.is_some() && args.what != Template::Drive {
         return Err(CommandError::new("--like only applies to `init drive`"));
     }
-    let args::DatasheetArgs { capacity, rpm, outer, inner, seek, heads } = args.sheet;
-    let datasheet = Datasheet { capacity, rpm, outer, inner, seek, heads };
+    let args::DatasheetArgs { capacity, rpm, outer, inner, seek, heads, buffer } = args.sheet;
+    let datasheet = Datasheet { capacity, rpm, outer, inner, seek, heads, buffer_mib: buffer };
     if !datasheet.is_empty() && args.what != Template::Drive {
         return Err(CommandError::new(
-            "--capacity, --rpm, --outer, --inner, --seek and --heads only apply to `init drive`",
+            "--capacity, --rpm, --outer, --inner, --seek, --heads and --buffer only apply to `init drive`",
         ));
     }
     let file_name = args.out.as_deref().and_then(Path::file_name).and_then(|file_name| file_name.to_str());

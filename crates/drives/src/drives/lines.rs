@@ -151,9 +151,9 @@ pub(super) static LINES: &[DriveLine] = &[
     ),
     line(
         "Ultrastar DC",
-        "ultrastar, hc310, hc320, hc330, hc510, hc520, hc530, hc550, hc560, hc570",
-        "huh7210 huh7212 wuh7214 wuh7218 wuh7220 wuh7222 hus726t hus728t",
-        Conventional, "exos-x18", DATASHEET,
+        "hc310, hc320, hc330, hc510, hc520, hc530, hc550, hc560",
+        "huh7210 huh7212 wuh7214 wuh7218 wuh7220 hus726t hus728t",
+        Conventional, "ultrastar-hc570-22tb", DATASHEET,
     ),
     line(
         "Seagate IronWolf Pro",

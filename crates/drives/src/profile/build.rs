@@ -225,8 +225,11 @@ pub(super) fn build_geometry(figures: &DriveFigures<'_>) -> Result<(Geometry, Op
         return Err(errors);
     }
     let skews = model_skews(figures.number("geometry.track_skew"), figures.number("geometry.head_skew"));
-    let zones: Vec<Zone> = rows.iter().flat_map(|row| row_zones(row, order, heads, skews)).collect();
+    let mut zones: Vec<Zone> = rows.iter().flat_map(|row| row_zones(row, order, heads, skews)).collect();
     let mut holes = figures.expand_holes().map_err(|error| vec![error])?;
+    if let Some(spare) = row_for_media_cache(figures, &zones, &holes) {
+        zones.extend(row_zones(&spare, order, heads, skews));
+    }
     let remaps = figures.remaps();
     if let Some(error) = check_split_sectors(figures, &holes, remaps, u64::from(sectors_per_physical)) {
         return Err(vec![error]);
@@ -235,6 +238,22 @@ pub(super) fn build_geometry(figures: &DriveFigures<'_>) -> Result<(Geometry, Op
     let geometry = Geometry::new(figures.whole("geometry.sectors"), &zones, &holes, remaps)
         .map_err(|error| vec![layout_error(figures, &zones, &error)])?;
     Ok((geometry, media_cache))
+}
+
+/// Cylinders behind the last zone, laid out as its last ones, if a media cache finds no room in the zones: they are mostly as long as
+/// the drive's capacity needs. `None` if there is room, if the zones do not hold the drive's blocks alone, or if cylinder numbers end.
+fn row_for_media_cache(figures: &DriveFigures<'_>, zones: &[Zone], holes: &[SlotRange]) -> Option<ZoneRow> {
+    let (last_row, last_zone) = (figures.zone_rows().last()?, zones.last().filter(|zone| zone.slots() > 0)?);
+    let hole_slots = holes.iter().fold(0u64, |sum, hole| sum.saturating_add(hole.1));
+    let block_slots = zones.iter().map(Zone::slots).sum::<u64>().checked_sub(hole_slots)?;
+    let room = block_slots.checked_sub(figures.whole("geometry.sectors"))?;
+    let missing = (figures.whole("cache.media_cache_mib") * 2048).checked_sub(room).filter(|missing| *missing > 0)?;
+    let needed = missing.saturating_mul(u64::from(last_zone.cylinders)).div_ceil(last_zone.slots());
+    let band = last_row.band.as_ref().map_or(1, |band| u64::from(band.cylinders));
+    let cylinders = u32::try_from(needed.next_multiple_of(band)).ok()?;
+    let first = last_row.first + last_row.cylinders;
+    first.checked_add(cylinders)?;
+    Some(ZoneRow { first, cylinders, gap: 0, offset: None, ..last_row.clone() })
 }
 
 /// Reserves the regions of the media cache, if there is one, and adds them to `holes`: evenly over all slots, each in the middle
@@ -251,7 +270,8 @@ fn reserve_media_cache(
     }
     let largest = figures.may_whole("cache.media_cache_largest_kib").unwrap_or(0) * 2;
     if largest == 0 {
-        return Err(figures.missing_key("cache.media_cache_largest_kib", "a media cache"));
+        let fault = figures.missing_key("cache.media_cache_largest_kib", "`cache.media_cache_mib`");
+        return Err(fault.with_expected("the largest write that goes to the media cache, 1 to 1024 KiB"));
     }
     // Regions consist of whole physical sectors of either size, 512 or 4096 bytes.
     let round_down = |slots: u64| slots / 8 * 8;

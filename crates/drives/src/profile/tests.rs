@@ -389,7 +389,8 @@ fn a_media_cache_takes_slots_of_the_layout() {
     let mut drive = parse("d.toml", &SMALL.replace("7_900", "5_900")).unwrap();
     drive.set("cache.media_cache_mib", "1").unwrap();
     let errors = drive.profile().unwrap_err();
-    assert!(errors[0].to_string().contains("`cache.media_cache_largest_kib`: missing key: required by a media cache"));
+    let says = "`cache.media_cache_largest_kib`: missing key: required by `cache.media_cache_mib`";
+    assert!(errors[0].to_string().contains(says), "{}", errors[0]);
     drive.set("cache.media_cache_largest_kib", "64").unwrap();
     drive.set("cache.media_cache_stretches", "2").unwrap();
     let profile = drive.profile().unwrap();
@@ -397,8 +398,31 @@ fn a_media_cache_takes_slots_of_the_layout() {
     assert_eq!((media.stretches, media.slots, media.largest), (2, 1024, 128));
     assert!(profile.geometry.has_only_holes(media.first_slot + media.stride, media.slots));
     assert!(!profile.geometry.has_only_holes(media.first_slot - 1, media.slots));
-    drive.set("geometry.sectors", "7900").unwrap();
-    assert!(!drive.profile().unwrap_err().is_empty());
+}
+
+/// 100 of 8,000 slots are spare, a media cache takes 2,048, and a cylinder of the last zone has 160: 13 more cylinders.
+#[test]
+fn a_media_cache_without_room_in_the_zones_gets_cylinders_behind_them() {
+    let mut drive = parse("d.toml", SMALL).unwrap();
+    assert_eq!(drive.profile().unwrap().geometry.cylinders(), 40);
+    drive.set("cache.media_cache_mib", "1").unwrap();
+    drive.set("cache.media_cache_largest_kib", "64").unwrap();
+    let profile = drive.profile().unwrap();
+    assert_eq!((profile.geometry.cylinders(), profile.geometry.sectors()), (53, 7_900));
+    // Zones that are too small without a media cache stay an error.
+    drive.set("geometry.sectors", "8001").unwrap();
+    assert!(drive.profile().unwrap_err()[0].to_string().contains("the zones hold"));
+}
+
+#[test]
+fn every_built_in_drive_takes_a_media_cache() {
+    for name in crate::drives::names() {
+        let mut drive = crate::drives::load(name).unwrap();
+        drive.set("cache.media_cache_mib", "256").unwrap();
+        drive.set("cache.media_cache_largest_kib", "64").unwrap();
+        let profile = drive.profile().unwrap_or_else(|errors| panic!("{name}: {}", errors[0]));
+        assert_eq!(profile.cache.media_cache.map(|media| media.slots), Some(256 * 2048), "{name}");
+    }
 }
 
 #[test]

@@ -36,6 +36,13 @@ const WIDEST_SKEW: f64 = 20.0;
 /// A drive whose rate is below this share of that by sectors and skews loses revolutions: one in fifty tracks.
 const LEAST_RATE_SHARE: f64 = 0.98;
 
+/// A sector is half a KiB.
+const SECTORS_PER_KIB: f64 = 2.0;
+/// A track that is longer than the base's by this factor is another medium's; rounding to whole sectors and zones moves it by less.
+const LEAST_GROWTH: f64 = 1.05;
+/// A buffer that holds a track in less than this share of its segments is of an older generation: areal density doubled in each.
+const LEAST_SEGMENT_SHARE: f64 = 0.5;
+
 /// The known figures of a drive; `None` for unknown ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Datasheet {
@@ -50,6 +57,8 @@ pub struct Datasheet {
     pub seek: Option<f64>,
     /// Surfaces with a head.
     pub heads: Option<u32>,
+    /// The cache of a datasheet, in MB of 2^20 bytes.
+    pub buffer_mib: Option<u32>,
 }
 
 impl Datasheet {
@@ -71,6 +80,7 @@ impl Datasheet {
         within("inner", self.inner, 0.1, 2_000.0, " MB/s")?;
         within("seek", self.seek, 1.0, 200.0, " ms")?;
         within("heads", self.heads.map(f64::from), 1.0, 64.0, "")?;
+        within("buffer", self.buffer_mib.map(f64::from), 1.0, 16_384.0, " MB")?;
         match (self.outer, self.inner) {
             (Some(outer), Some(inner)) if inner > outer => Err(format!(
                 "--inner {inner} is more than --outer {outer}: the outer tracks are longer and pass as often; expected at most {outer}"
@@ -186,6 +196,13 @@ fn join_faults(errors: &[seekwise_drives::diagnostic::Diagnostic]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
+/// The buffer of a built-in drive.
+struct BufferSibling {
+    name: &'static str,
+    kib: f64,
+    segments: f64,
+}
+
 /// A profile in the making.
 struct Sketch<'a> {
     base: BaseDrive<'a>,
@@ -216,7 +233,8 @@ impl<'a> Sketch<'a> {
         self.write_names(name);
         self.write_geometry();
         self.write_mechanics()?;
-        self.write_link_and_buffer();
+        self.write_link();
+        self.write_buffer();
         self.write_checks();
         remove_uncited_sources(&mut self.document);
         let text = self.document.to_string();
@@ -341,12 +359,10 @@ impl<'a> Sketch<'a> {
         Ok(())
     }
 
-    /// Sets a link that carries the medium's rate. Sets so few segments that each holds a track, if each of the base's does.
-    fn write_link_and_buffer(&mut self) {
+    /// Sets a link that carries the medium's rate.
+    fn write_link(&mut self) {
         let media_mb_s = self.layout.media_rate_mb_s();
-        let number = |key: &str| self.base.drive.number(key).unwrap_or(0.0);
-        let link_mb_s = number(figure::LINK_RATE_MB_S);
-        let (buffer_kib, segments) = (number(figure::CACHE_SIZE_KIB), number(figure::CACHE_SEGMENTS));
+        let link_mb_s = self.base.drive.number(figure::LINK_RATE_MB_S).unwrap_or(0.0);
         let fast_enough = LINKS.iter().find(|(rate, _)| *rate >= media_mb_s);
         if let Some((rate, why)) = fast_enough.filter(|_| link_mb_s < media_mb_s) {
             let table = self.document["link"].as_table_like_mut();
@@ -358,15 +374,61 @@ impl<'a> Sketch<'a> {
                 &format!("{why}: what carries the outermost zone"),
             );
         }
-        // A sector is half a KiB.
-        let track_kib = self.layout.longest_track_sectors() as f64 / 2.0;
-        let base_track_kib = SketchLayout::outer_track_sectors(self.base.drive) / 2.0;
-        let most_segments = (buffer_kib / track_kib).floor().max(1.0);
-        if segments > most_segments && buffer_kib / segments >= base_track_kib {
-            let base = self.base.name;
-            let why = format!("as many as hold a track of {track_kib:.0} KiB each; {segments} on {base}");
-            self.set_figure(figure::CACHE_SEGMENTS, most_segments as i64, "inferred", &why);
+    }
+
+    /// Sets the buffer's size if it is stated or belongs to a slower medium, and segments and read-ahead that hold a track. A host as fast
+    /// as the medium takes the rest of a shorter segment while the drive waits a revolution to read on.
+    fn write_buffer(&mut self) {
+        let (base, drive) = (self.base.name, self.base.drive);
+        let number = |key: &str| drive.number(key).unwrap_or(0.0);
+        let (base_kib, base_segments) = (number(figure::CACHE_SIZE_KIB), number(figure::CACHE_SEGMENTS));
+        let base_track_kib = SketchLayout::outer_track_sectors(drive) / SECTORS_PER_KIB;
+        let track_sectors = self.layout.longest_track_sectors();
+        let track_kib = track_sectors as f64 / SECTORS_PER_KIB;
+        let grows = track_kib > LEAST_GROWTH * base_track_kib;
+        let needed_kib = if grows { track_kib } else { track_kib.min(base_kib / base_segments.max(1.0)) };
+        let too_few = grows && base_kib < LEAST_SEGMENT_SHARE * base_segments * needed_kib;
+        let sibling = too_few.then(|| self.nearest_by_rate()).flatten().filter(|sibling| sibling.kib > base_kib);
+        let (kib, segments, of) = match (self.datasheet.buffer_mib, &sibling) {
+            (Some(mib), _) => {
+                self.set_stated_figure(figure::CACHE_SIZE_KIB, i64::from(mib) * 1024, &format!("--buffer {mib}"));
+                (f64::from(mib) * 1024.0, base_segments, base)
+            }
+            (None, Some(BufferSibling { name, kib, segments })) => {
+                let why = format!(
+                    "as {name}, whose medium is the nearest in rate; {base}'s {base_kib} KiB hold too few tracks"
+                );
+                self.set_figure(figure::CACHE_SIZE_KIB, *kib as i64, "inferred", &why);
+                let table = self.document["cache"].as_table_like_mut();
+                table.into_iter().for_each(|table| drop(table.remove("max_segments")));
+                (*kib, *segments, *name)
+            }
+            (None, None) => (base_kib, base_segments, base),
+        };
+        // A segment of the base's own length must not lose one to rounding.
+        let held = (kib / needed_kib + 1e-6).floor().clamp(1.0, segments.max(1.0));
+        if base_segments > 0.0 && held != base_segments {
+            let why = match held < segments {
+                true => format!("as many as hold a track of {track_kib:.0} KiB each; {segments} on {of}"),
+                false => format!("as {of}"),
+            };
+            self.set_figure(figure::CACHE_SEGMENTS, held as i64, "inferred", &why);
         }
+        let read_ahead = number(figure::CACHE_READ_AHEAD_MAX_SECTORS);
+        if grows && (1.0..track_sectors as f64).contains(&read_ahead) {
+            let why =
+                format!("a track at the outer edge, so that a stream keeps the medium's rate; {read_ahead} on {base}");
+            self.set_figure(figure::CACHE_READ_AHEAD_MAX_SECTORS, track_sectors as i64, "inferred", &why);
+        }
+    }
+
+    /// The buffer of the built-in drive whose medium is the nearest in rate to this one.
+    fn nearest_by_rate(&self) -> Option<BufferSibling> {
+        let outer = Some(self.layout.outer_rate_mb_s());
+        let name = nearest_drive(&Datasheet { outer, ..Datasheet::default() })?;
+        let drive = load_drive(name).ok()?;
+        let (kib, segments) = (drive.number(figure::CACHE_SIZE_KIB)?, drive.number(figure::CACHE_SEGMENTS)?);
+        Some(BufferSibling { name, kib, segments })
     }
 
     /// Replaces the base's checks by those that the datasheet allows.
@@ -428,7 +490,12 @@ fn to_toml_number(number: f64) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use seekwise_disk::stack::Stack;
+
     use super::*;
+    use crate::inputs::Inputs;
+    use crate::jobs::load_job;
+    use crate::run::measure_run;
 
     /// Capacity in GB, rpm, outer and inner MB/s, average seek ms: as in datasheets and measurements of the time.
     const DRIVES: [(&str, f64, f64, f64, f64, f64); 20] = [
@@ -456,7 +523,14 @@ mod tests {
 
     fn sheet(gb: f64, rpm: f64, outer: f64, inner: f64, seek: f64) -> Datasheet {
         let capacity = Some((gb * 1e9) as u64);
-        Datasheet { capacity, rpm: Some(rpm), outer: Some(outer), inner: Some(inner), seek: Some(seek), heads: None }
+        Datasheet {
+            capacity,
+            rpm: Some(rpm),
+            outer: Some(outer),
+            inner: Some(inner),
+            seek: Some(seek),
+            ..Datasheet::default()
+        }
     }
 
     /// The expected results are calculated from the profile's text alone: sectors of the zones, rates of the first and
@@ -515,6 +589,59 @@ mod tests {
             );
             println!("{name:18} {like:26} {heads} heads, skews {skews:?}");
         }
+    }
+
+    /// MB/s of a stream of 64 KiB reads in the outermost zone, one outstanding.
+    fn stream_mb_s(profile: &Profile) -> f64 {
+        let job = "[s]\nrw=read\nbs=64k\niodepth=1\nsize=2g\nruntime=2\nramp_time=1\ntime_based\nfilename=/dev/sdb\ndirect=1\n";
+        let read_job = |_: &str| Ok(job.to_owned());
+        let loaded = load_job("s.fio", profile.geometry.sectors(), &Inputs::from_today(&read_job), &[]).unwrap();
+        let run = measure_run(&Stack::bare(profile.clone()).into(), &loaded.job, 1, |_| {}).unwrap().run;
+        run.reads_and_writes().iops() * f64::from(64 << 10) / 1e6
+    }
+
+    /// A fast medium, drafted after each built-in drive: old ones have buffers whose segments are shorter than its tracks.
+    #[test]
+    fn a_stream_has_the_rate_of_a_medium_that_is_faster_than_the_bases() {
+        for like in names() {
+            let given = Datasheet { outer: Some(262.0), ..Datasheet::default() };
+            let text = draft_profile(like, &given, "mine").unwrap_or_else(|why| panic!("{like}: {why}"));
+            let (mut drive, profile) = parse_profile("mine", &text).unwrap();
+            let found = stream_mb_s(&profile);
+            println!("{like:26} {found:.1} MB/s");
+            assert!(found >= 0.97 * 262.0, "{like}: {found} MB/s");
+            // With the base's own buffer the stream of this drive starves.
+            if like == "cheetah-15k.4" {
+                [("cache.size_kib", "7077"), ("cache.segments", "32")]
+                    .iter()
+                    .for_each(|(key, value)| drive.set(key, value).unwrap());
+                let starved = stream_mb_s(&drive.profile().unwrap());
+                assert!(starved < 0.6 * 262.0, "{starved} MB/s");
+            }
+        }
+    }
+
+    #[test]
+    fn a_buffer_is_the_datasheets_or_that_of_a_drive_as_fast() {
+        let figures = |like: &str, given: Datasheet| {
+            let (drive, _) = parse_profile("mine", &draft_profile(like, &given, "mine").unwrap()).unwrap();
+            let figure = |key: &str| {
+                let figure = drive.figure(key).unwrap();
+                (drive.number(key).unwrap(), figure.source.clone())
+            };
+            (figure(figure::CACHE_SIZE_KIB), figure(figure::CACHE_SEGMENTS))
+        };
+        let fast = Datasheet { outer: Some(262.0), ..Datasheet::default() };
+        let ((kib, source), _) = figures("cheetah-15k.4", fast);
+        assert_eq!(kib, 245_760.0);
+        assert!(source.starts_with("as exos-x18, whose medium is the nearest in rate"), "{source}");
+        let ((kib, source), (segments, why)) = figures("cheetah-15k.4", Datasheet { buffer_mib: Some(16), ..fast });
+        assert_eq!((kib, source.as_str()), (16_384.0, "given to `seekwise init drive` as --buffer 16"));
+        assert!(segments < 13.0 && why.contains("as many as hold a track"), "{segments}: {why}");
+        // A medium no faster than the base's keeps the base's buffer.
+        let ((kib, _), (segments, why)) =
+            figures("cheetah-15k.4", Datasheet { seek: Some(3.6), ..Datasheet::default() });
+        assert_eq!((kib, segments), (7_077.0, 32.0), "{why}");
     }
 
     /// With each kind of layout and curve that there is.
