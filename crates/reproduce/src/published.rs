@@ -138,7 +138,7 @@ impl MissCause {
             MissCause::Destage => "when, and in which order, cached writes go to the platter",
             MissCause::Stream => "how long a drive stays with a sequential stream while other work waits",
             MissCause::MediaCache => "writes that a drive collects on a reserved part of the platter",
-            MissCause::Transfer => "reads of 1 MiB and more: the slower ones",
+            MissCause::Transfer => "reads of 1 MiB and more",
             MissCause::Seek => "short seeks",
         }
     }

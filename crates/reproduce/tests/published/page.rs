@@ -50,14 +50,18 @@ fn count_with(cases: &[JudgedCase<'_>], role: CaseRole, holds: impl Fn(&JudgedCa
 /// The page's opening: the headline, and the tables by work, by cause and by drive.
 pub fn opening(list: &PublishedList, cases: &[JudgedCase<'_>]) -> String {
     let (tried, fitted) = (count_held(cases, CaseRole::Tried), count_held(cases, CaseRole::Fitted));
+    let tolerances = cases.iter().map(|judged| judged.case.within);
     format!(
         "**Tried: {tried} figures hold**, {} on the day of their first comparison. No parameter of a drive was set on them.\n\n\
          **Fitted: {fitted} figures hold.** A parameter was set on each, so they show what the model can express, not what it \
          predicts.\n\n\
-         ## Where to trust it\n\n{}\n\
+         ## Where to trust it\n\n\
+         Each figure has a tolerance of its own, which the tables below give: {} to {} %. Work that can be trusted most stands first.\n\n{}\n\
          ## Why figures miss\n\n{}\n\
          ## Which figures were fitted, and which were predicted since when\n\n{}",
         count_held_first(cases).held,
+        tolerances.clone().fold(f64::INFINITY, f64::min),
+        tolerances.fold(0.0, f64::max),
         table_by_work(cases),
         table_by_cause(cases),
         table_by_drive(list, cases),
@@ -92,19 +96,28 @@ fn work_of(case: &PublishedCase) -> &'static str {
 
 /// The cases by kind of work, those whose tried cases hold most often first.
 fn table_by_work(cases: &[JudgedCase<'_>]) -> String {
-    let mut rows: Vec<(&str, Held, Held)> = WORK
+    let mut rows: Vec<(Held, String)> = WORK
         .iter()
         .map(|work| {
             let of_work: Vec<_> = cases.iter().filter(|judged| work_of(judged.case) == *work).copied().collect();
-            (*work, count_held(&of_work, CaseRole::Tried), count_held(&of_work, CaseRole::Fitted))
+            let tried = count_held(&of_work, CaseRole::Tried);
+            let (half, fitted) = (median_deviation(&of_work), count_held(&of_work, CaseRole::Fitted));
+            (tried, format!("| {work} | {tried} | {half} | {fitted} |\n"))
         })
         .collect();
-    rows.sort_by_key(|(_, tried, _)| std::cmp::Reverse(1000 * tried.held / tried.all.max(1)));
-    let mut text = "| work | tried figures that hold | fitted figures that hold |\n|---|---|---|\n".to_owned();
-    for (work, tried, fitted) in rows {
-        let _ = writeln!(text, "| {work} | {tried} | {fitted} |");
-    }
-    text
+    rows.sort_by_key(|(tried, _)| std::cmp::Reverse(1000 * tried.held / tried.all.max(1)));
+    let rows: String = rows.into_iter().map(|(_, row)| row).collect();
+    let head =
+        "| work | tried figures that hold | half of the tried figures are off by at most | fitted figures that hold |";
+    format!("{head}\n|---|---|---|---|\n{rows}")
+}
+
+/// The median of the tried figures' deviations, whichever their sign.
+fn median_deviation(cases: &[JudgedCase<'_>]) -> String {
+    let tried = cases.iter().filter(|judged| judged.case.role == CaseRole::Tried);
+    let mut off: Vec<f64> = tried.map(|judged| judged.case.deviation_percent(judged.simulated).abs()).collect();
+    off.sort_by(f64::total_cmp);
+    if off.is_empty() { "—".to_owned() } else { format!("{:.1} %", off[(off.len() - 1) / 2]) }
 }
 
 /// The cases by probable cause of their miss, with the denominators of both roles.
@@ -147,9 +160,10 @@ fn days(cases: &[JudgedCase<'_>]) -> String {
 
 /// The drives: the source, the figures that were fitted and tried, how many hold, and since when they are compared.
 fn table_by_drive(list: &PublishedList, cases: &[JudgedCase<'_>]) -> String {
-    let mut text = "| drive | measured by | fitted | hold | tried | hold | held at first | first compared |\n\
+    let mut text =
+        "| drive | measured by | fitted | of these hold | tried | of these hold | held at first | first compared |\n\
                     |---|---|---|---|---|---|---|---|\n"
-        .to_owned();
+            .to_owned();
     for drive in &list.drive {
         let of_drive = cases_of(drive, cases);
         let fitted = if drive.fitted.is_empty() { "nothing" } else { &drive.fitted };
@@ -246,8 +260,8 @@ mod tests {
             &[
                 "**Tried: 1 of 4 figures hold**, 1 on the day of their first comparison.",
                 "**Fitted: 1 of 1 figures hold.**",
-                "| random reads: rates | 0 of 1 | 1 of 1 |",
-                "| random reads: response times | 1 of 3 | — |",
+                "| random reads: rates | 0 of 1 | 50.0 % | 1 of 1 |",
+                "| random reads: response times | 1 of 3 | 50.0 % | — |",
                 "| probable cause | tried, of 4 | fitted, of 1 |",
                 "| none: the figure holds | 1 | 1 |",
                 "| **the source leaves out a condition** | 1 | 0 |",
