@@ -18,7 +18,7 @@ use toml::value::Datetime;
 #[serde(deny_unknown_fields)]
 pub struct PublishedList {
     pub drive: Vec<PublishedSet>,
-    /// One figure each, once parsed by [`parse_published`].
+    /// Each has a single figure, once parsed by [`parse_published`].
     pub case: Vec<PublishedCase>,
 }
 
