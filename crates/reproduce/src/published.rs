@@ -11,6 +11,32 @@ use seekwise_lab::run::measure_run;
 use seekwise_lab::stats::RequestKind;
 use seekwise_lab::study::cell_record;
 use serde::Deserialize;
+use toml::value::Datetime;
+
+/// Drives that somebody measured, and their published figures.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedList {
+    pub drive: Vec<PublishedSet>,
+    /// Each has a single figure, once parsed by [`parse_published`].
+    pub case: Vec<PublishedCase>,
+}
+
+/// A measured drive: who measured it and how, and the figures that its profile was fitted to.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedSet {
+    pub name: String,
+    /// The source in some words.
+    pub by: String,
+    /// The fitted figures in some words; none if nothing was fitted.
+    #[serde(default)]
+    pub fitted: String,
+    /// The tried figures in some words.
+    pub tried: String,
+    /// The source in full, and the conditions that are assumed.
+    pub source: String,
+}
 
 /// A published figure, and the job that it is of.
 #[derive(Clone, Debug, Deserialize)]
@@ -32,35 +58,143 @@ pub struct PublishedCase {
     pub measured: f64,
     /// Percent.
     pub within: f64,
-    /// Whether a parameter was set to match it.
-    pub role: String,
+    pub role: CaseRole,
+    /// The day of the first comparison with the model.
+    pub since: Datetime,
+    /// Whether it held on that day.
+    pub held_first: bool,
+    /// The reason of the tolerance.
     pub why: String,
     pub holds: bool,
-    /// If a case does not hold: whether conditions are not published, or the model does something else.
-    pub lacks: Option<MissingFromCase>,
+    pub cause: Option<MissCause>,
     /// Why it does not hold.
     #[serde(default)]
     pub because: String,
+    /// Other figures of the same run; empty once parsed.
+    #[serde(default)]
+    also: Vec<OtherFigure>,
 }
 
-/// The part that a case lacks if it does not hold.
+/// Another figure of a case's run.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OtherFigure {
+    figure: String,
+    measured: f64,
+    within: f64,
+    held_first: bool,
+    holds: bool,
+    cause: Option<MissCause>,
+    #[serde(default)]
+    because: String,
+}
+
+/// Whether a parameter of the profile was set on a figure.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum MissingFromCase {
-    /// Something that was not published and that decides the figure: place, span, host.
-    Conditions,
-    /// A rule or a figure of the model.
-    Model,
+pub enum CaseRole {
+    Fitted,
+    Tried,
 }
 
-#[derive(Deserialize)]
-struct PublishedList {
-    case: Vec<PublishedCase>,
+/// The probable cause of a miss: conditions that were not published, or a rule or figure of the model.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum MissCause {
+    Place,
+    Host,
+    Queue,
+    Destage,
+    Stream,
+    MediaCache,
+    Transfer,
+    Seek,
+}
+
+impl MissCause {
+    /// All causes: conditions first.
+    pub const ALL: [MissCause; 8] = [
+        MissCause::Place,
+        MissCause::Host,
+        MissCause::Queue,
+        MissCause::Destage,
+        MissCause::Stream,
+        MissCause::MediaCache,
+        MissCause::Transfer,
+        MissCause::Seek,
+    ];
+
+    /// Whether the source leaves out a condition that decides the figure; if not, the model is wrong.
+    pub fn is_unpublished_condition(self) -> bool {
+        matches!(self, MissCause::Place | MissCause::Host)
+    }
+
+    /// The cause in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            MissCause::Place => "size, place or fragmentation of the files on the platter",
+            MissCause::Host => "the kernel, file system or controller above the drive",
+            MissCause::Queue => "which of the waiting commands the drive serves next",
+            MissCause::Destage => "when, and in which order, cached writes go to the platter",
+            MissCause::Stream => "how long a drive stays with a sequential stream while other work waits",
+            MissCause::MediaCache => "writes that a drive collects on a reserved part of the platter",
+            MissCause::Transfer => "reads of 1 MiB and more",
+            MissCause::Seek => "short seeks",
+        }
+    }
+}
+
+impl PublishedCase {
+    /// Separates the figures of the case's run. Cause and reason of the case go to the figures that do not hold and have none of their
+    /// own; if all hold, they stay with the first, as they should not be there.
+    fn split_figures(mut self) -> Vec<PublishedCase> {
+        let others = std::mem::take(&mut self.also);
+        if others.is_empty() {
+            return vec![self];
+        }
+        let name = |figure: &str| format!("{}: {}", self.what, figure_words(figure));
+        let mut first = PublishedCase { what: name(&self.figure), ..self.clone() };
+        if self.holds && others.iter().any(|other| !other.holds) {
+            (first.cause, first.because) = (None, String::new());
+        }
+        let other_case = |other: OtherFigure| {
+            let takes_reason = !other.holds && other.because.is_empty();
+            PublishedCase {
+                what: name(&other.figure),
+                figure: other.figure,
+                measured: other.measured,
+                within: other.within,
+                held_first: other.held_first,
+                holds: other.holds,
+                cause: if takes_reason { other.cause.or(self.cause) } else { other.cause },
+                because: if takes_reason { self.because.clone() } else { other.because },
+                ..self.clone()
+            }
+        };
+        let others: Vec<_> = others.into_iter().map(other_case).collect();
+        [vec![first], others].concat()
+    }
+}
+
+/// The name of a figure for readers.
+fn figure_words(figure: &str) -> &str {
+    match figure {
+        "iops" => "requests/s",
+        "p50" => "median",
+        other => other,
+    }
+}
+
+/// Parses a list of cases, one for each figure.
+pub fn parse_published(text: &str) -> Result<PublishedList, toml::de::Error> {
+    let list: PublishedList = toml::from_str(text)?;
+    let case = list.case.into_iter().flat_map(PublishedCase::split_figures).collect();
+    Ok(PublishedList { drive: list.drive, case })
 }
 
 /// All cases of some built-in drives.
 pub(crate) fn cases_of_drives(drives: &[String]) -> Vec<PublishedCase> {
-    let list: PublishedList = toml::from_str(include_str!("../published.toml")).expect("the list is well formed");
+    let list = parse_published(include_str!("../published.toml")).expect("the list is well formed");
     list.case.into_iter().filter(|case| drives.contains(&case.drive)).collect()
 }
 
@@ -160,7 +294,8 @@ mod tests {
     use super::*;
 
     const CASE: &str = "drive = 'barracuda-7200.7-ncq'\nwhat = 'reads'\nfigure = 'iops'\nmeasured = 100\nwithin = 5\n\
-        role = 'tried'\nwhy = 'none'\nholds = true\njob = \"rw=randread\\nbs=4k\\niodepth=32\"\n";
+        role = 'tried'\n\
+        since = 2026-11-21\nheld_first = true\nwhy = 'none'\nholds = true\njob = \"rw=randread\\nbs=4k\\niodepth=32\"\n";
 
     #[test]
     fn more_settings_stand_below_those_of_a_case_on_both_sides_of_a_ratio() {

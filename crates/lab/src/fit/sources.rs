@@ -453,6 +453,21 @@ mod tests {
         assert_eq!(said(&(ratios.concat() + &other)), [line(1, 3)]);
     }
 
+    #[test]
+    fn other_figures_of_a_case_are_those_of_the_same_run() {
+        let also = |figure: &str| {
+            format!(
+                "{CASES}also = [{{ figure = '{figure}', measured = 40.5, within = 10, held_first = true, holds = true }}]\n"
+            )
+        };
+        let (data, _) = made("t.toml", &also("p50")).unwrap();
+        let FitData::Points(points) = &data[0] else { panic!("points") };
+        let figures = |point: &MeasuredPoint| point.figures.iter().map(|figure| figure.measured).collect::<Vec<_>>();
+        assert_eq!(points.iter().map(figures).collect::<Vec<_>>(), [vec![30.5], vec![91.0, 40.5]]);
+        let said = made("t.toml", &also("p5o")).unwrap_err();
+        assert!(said.contains("`p5o` is no figure"), "{said}");
+    }
+
     /// A result of fio with what a fit reads of it.
     const FIO_JSON: &str = r#"{"fio version": "fio-3.33", "jobs": [{"jobname": "r",
 "job options": {"rw": "randread", "bs": "4k", "iodepth": "4", "filename": "/dev/sdx", "ioengine": "libaio", "direct": "1",

@@ -2,6 +2,7 @@
 //! `crates/reproduce/published.toml`, and curves in CSV.
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::sync::Arc;
 
 use seekwise_disk::time::Span;
@@ -13,6 +14,7 @@ use seekwise_run::place::Target;
 use seekwise_run::work::Work;
 use serde::Deserialize;
 use toml::Spanned;
+use toml::value::Datetime;
 
 use super::FileArgument;
 use crate::fit::points::{FIGURES, MOST, MeasuredFigure, MeasuredPoint, PointWork, is_figure};
@@ -322,6 +324,41 @@ struct CaseEntry {
     _holds: Option<bool>,
     #[serde(rename = "because")]
     _because: Option<String>,
+    #[serde(rename = "cause")]
+    _cause: Option<String>,
+    #[serde(rename = "since")]
+    _since: Option<Datetime>,
+    #[serde(rename = "held_first")]
+    _held_first: Option<bool>,
+    /// Other figures of the same run.
+    #[serde(default)]
+    also: Vec<FigureOfCase>,
+}
+
+/// Another figure of a case.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FigureOfCase {
+    figure: String,
+    measured: f64,
+    #[serde(rename = "within")]
+    _within: Option<f64>,
+    #[serde(rename = "held_first")]
+    _held_first: Option<bool>,
+    #[serde(rename = "holds")]
+    _holds: Option<bool>,
+    #[serde(rename = "cause")]
+    _cause: Option<String>,
+    #[serde(rename = "because")]
+    _because: Option<String>,
+}
+
+impl CaseEntry {
+    /// The names and values of all figures of the run.
+    fn figures(&self) -> impl Iterator<Item = (&str, f64)> {
+        let also = self.also.iter().map(|other| (other.figure.as_str(), other.measured));
+        iter::once((self.figure.as_str(), self.measured)).chain(also)
+    }
 }
 
 /// Parses points from a list of cases: those of this drive, and those that name none.
@@ -351,15 +388,15 @@ pub(crate) fn parse_cases(
             ratios += 1;
             continue;
         }
-        if !is_figure(&case.figure) {
-            return Err(vec![
-                fault(format!("`{}` is no figure", case.figure)).with_key("figure").with_expected(FIGURES),
-            ]);
-        }
-        if !(case.measured > 0.0 && case.measured.is_finite()) {
-            return Err(vec![
-                fault(format!("{} is invalid", case.measured)).with_key("measured").with_expected("above 0"),
-            ]);
+        for (figure, measured) in case.figures() {
+            if !is_figure(figure) {
+                return Err(vec![fault(format!("`{figure}` is no figure")).with_key("figure").with_expected(FIGURES)]);
+            }
+            if !(measured > 0.0 && measured.is_finite()) {
+                return Err(vec![
+                    fault(format!("{measured} is invalid")).with_key("measured").with_expected("above 0"),
+                ]);
+            }
         }
         points.push(point_from_case(context, case, line)?);
     }
@@ -396,7 +433,12 @@ fn point_from_case(context: &JobContext<'_>, case: &CaseEntry, line: usize) -> R
     let description = case.what.clone().unwrap_or_else(|| describe_job("case", &options));
     let mut point = context.build_point(&description, line, &text, &settings)?;
     set_series_and_order(&mut point, &options, &settings);
-    point.figures.push(MeasuredFigure { name: case.figure.clone(), measured: case.measured, error: 0.0 });
+    let figures = case.figures();
+    point.figures.extend(figures.map(|(name, measured)| MeasuredFigure {
+        name: name.to_owned(),
+        measured,
+        error: 0.0,
+    }));
     Ok(point)
 }
 
