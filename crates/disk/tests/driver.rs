@@ -18,6 +18,7 @@ use seekwise_disk::record::Part;
 use seekwise_disk::testing::{SmallDrive, check_conformance};
 use seekwise_disk::time::{Instant, Span};
 
+mod flushes;
 mod scripted;
 
 const PLAIN: DriverSpec = DriverSpec::plain(256, 1, Discipline::plain(Policy::Fcfs), 64);
