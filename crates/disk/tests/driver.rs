@@ -130,6 +130,21 @@ fn flushes_go_to_a_drive_that_caches_writes() {
     }
 }
 
+#[test]
+fn a_flush_covers_what_the_cache_held_when_it_was_switched_off() {
+    let mut device = driver(DriverSpec { flush: FlushPolicy::Cached, ..PLAIN }, &caching_drive());
+    submit(&mut device, &[write(0, 2_000)]);
+    let written = device.proceed(Instant::FAR).expect("written").finished;
+    device.control(written, &Control::Set(LayerSetting::WriteBack(false))).expect("a known key");
+    let mut flush = |tag, now| {
+        device.submit(now, request(tag, Op::Flush, 0, 0)).expect("room");
+        device.proceed(Instant::FAR).expect("flushed").finished
+    };
+    let first = flush(1, written);
+    assert!(first > written, "the data are not on the medium yet");
+    assert_eq!(flush(2, first), first, "nothing is volatile any more");
+}
+
 /// Between two addresses the arm reverses at every seek; at rising addresses it never does.
 #[test]
 fn a_drive_counts_its_seeks_and_reversals() {
