@@ -221,7 +221,7 @@ impl Device for Drive {
             max_transfer: link.max_transfer,
             depth: self.electronics.depth(),
             fua: link.fua,
-            volatile_cache: self.promises.cache().write_back,
+            volatile_cache: self.promises.states_volatile_cache(self.buffer.dirty_count() > 0),
             queuing: link.queuing,
             computes: false,
         }

@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(device.control(at, &Control::Abort(9)), Err(ControlError::UnknownTag));
         assert_eq!((device.witness.changes.len(), device.witness.lost), (0, 0), "refused");
         assert_eq!(device.control(at, &Control::Set(off)), Ok(()));
-        assert!(!device.limits(0).volatile_cache);
+        assert!(device.limits(0).volatile_cache, "until its dirty data are written");
         assert_eq!(device.witness.changes, [(at, off)]);
         assert_eq!(device.control(at, &Control::PowerCut), Ok(()));
         assert_eq!((device.witness.changes.len(), device.witness.lost), (1, 8));

@@ -12,6 +12,7 @@ use seekwise_disk::block::{
 use seekwise_disk::drive::recovery::WeakBlocks;
 use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
 use seekwise_disk::host::array::{Array, ArraySpec, ParityWrite, ReadBalance};
+use seekwise_disk::host::driver::{Driver, DriverSpec, FlushPolicy};
 use seekwise_disk::host::layer::LayeredDevice;
 use seekwise_disk::host::ports::Ports;
 use seekwise_disk::parts::{DriveLog, Effort, Part, Parts};
@@ -62,6 +63,21 @@ fn change_setting(device: &mut dyn Device, now: Instant, setting: ArraySetting) 
 /// The number of commands to drives that a request becomes.
 fn command_count(spec: &ArraySpec, request: Request) -> u32 {
     run_request(&mut array(spec, &SmallDrive::default()), Instant::ZERO, request).effort.commands.into()
+}
+
+#[test]
+fn a_driver_above_an_array_flushes_while_its_members_cache_writes() {
+    let spec_of_driver = DriverSpec { flush: FlushPolicy::Cached, ..DriverSpec::default() };
+    let caching = SmallDrive::default().with_buffer(8, 64).with_write_back(6);
+    for (at_first, later) in [(true, false), (false, true)] {
+        let array = array(&spec(RaidLevel::Raid1, 2), &caching);
+        let mut device = Driver::build_above(spec_of_driver, Box::new(array));
+        for (caches, flushes) in [(at_first, 2 * u64::from(at_first)), (later, 2)] {
+            device.control(Instant::ZERO, &Control::Set(LayerSetting::WriteBack(caches))).expect("a setting of drives");
+            run_request(&mut device, Instant::ZERO, request(0, Op::Flush, 0, 0));
+            assert_eq!(device.drive_log().flushes, flushes, "{at_first}, then {caches}");
+        }
+    }
 }
 
 #[test]

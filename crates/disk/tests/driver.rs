@@ -18,6 +18,7 @@ use seekwise_disk::record::Part;
 use seekwise_disk::testing::{SmallDrive, check_conformance};
 use seekwise_disk::time::{Instant, Span};
 
+mod flushes;
 mod scripted;
 
 const PLAIN: DriverSpec = DriverSpec::plain(256, 1, Discipline::plain(Policy::Fcfs), 64);
@@ -146,6 +147,21 @@ fn flushes_go_to_a_drive_that_caches_writes() {
     {
         assert_eq!((flushes_at_drive(flush, true), flushes_at_drive(flush, false)), counts, "{flush:?}");
     }
+}
+
+#[test]
+fn a_flush_covers_what_the_cache_held_when_it_was_switched_off() {
+    let mut device = driver(DriverSpec { flush: FlushPolicy::Cached, ..PLAIN }, &caching_drive());
+    submit(&mut device, &[write(0, 2_000)]);
+    let written = device.proceed(Instant::FAR).expect("written").finished;
+    device.control(written, &Control::Set(LayerSetting::WriteBack(false))).expect("a known key");
+    let mut flush = |tag, now| {
+        device.submit(now, request(tag, Op::Flush, 0, 0)).expect("room");
+        device.proceed(Instant::FAR).expect("flushed").finished
+    };
+    let first = flush(1, written);
+    assert!(first > written, "the data are not on the medium yet");
+    assert_eq!(flush(2, first), first, "nothing is volatile any more");
 }
 
 /// Between two addresses the arm reverses at every seek; at rising addresses it never does.

@@ -169,6 +169,7 @@ pub(crate) fn forced_write_policy(word: &str) -> Option<ForcedWritePolicy> {
     match word {
         "fua" => Some(ForcedWritePolicy::Fua),
         "flush" => Some(ForcedWritePolicy::Flush),
+        "fua-on-scsi" => Some(ForcedWritePolicy::FuaOnScsi),
         "ignore" => Some(ForcedWritePolicy::Ignore),
         _ => None,
     }

@@ -74,6 +74,7 @@ key_names! {
         DEPTH = "driver.depth",
         FLUSH = "driver.flush",
         WRITE_THROUGH = "driver.write_through",
+        SHARE_FLUSHES = "driver.share_flushes",
     }
     /// Keys of a cache of the disk in host memory.
     accelerator {

@@ -569,10 +569,12 @@ fn writers_are_held_up_while_too_much_is_dirty() {
                 assert_eq!(rig.now, Instant::ZERO, "{family:?}: below half of it nobody waits");
             }
         }
-        // Everything above the limit was written: at a millisecond for each request of at most 512 KiB.
+        // Everything above the limit was written: at a millisecond for each request of at most 512 KiB. What is in flight
+        // at the end counts too: under Linux four chunks of 4 MiB.
         let written: u64 = rig.take_data_kib(Op::Write).iter().sum();
         assert!(written >= (64 - limit - 1) * 1024, "{family:?}: {written} KiB");
-        assert!(rig.now.nanos() / 1_000_000 >= written / 512 - 8, "{family:?}");
+        let in_flight = if family == SystemFamily::Linux { 32 } else { 8 };
+        assert!(rig.now.nanos() / 1_000_000 >= written / 512 - in_flight, "{family:?}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Settings that can be changed while a device runs, by the layer that has them. A layer takes its own and passes the
 //! others down. The words for them are parsed outside the model, by `seekwise-drives`.
 
+use super::Queuing;
 use crate::time::Span;
 
 /// A setting of a layer, with its new value.
@@ -70,8 +71,22 @@ pub enum ForcedWritePolicy {
     Fua,
     /// Sends it down without the flag, and a flush after it: for drives without forced unit access.
     Flush,
+    /// As [`ForcedWritePolicy::Fua`] to SCSI devices that honour the flag, as [`ForcedWritePolicy::Flush`] to all others:
+    /// Linux, whose `libata.fua` is 0 by default, and whose `sd` relies on the bit DPOFUA.
+    FuaOnScsi,
     /// Sends it down without the flag.
     Ignore,
+}
+
+impl ForcedWritePolicy {
+    /// True if a flush follows the write to a device with this kind of queue.
+    pub(crate) fn needs_flush(self, queuing: Queuing, honours_fua: bool) -> bool {
+        match self {
+            ForcedWritePolicy::Flush => true,
+            ForcedWritePolicy::FuaOnScsi => queuing != Queuing::Scsi || !honours_fua,
+            ForcedWritePolicy::Fua | ForcedWritePolicy::Ignore => false,
+        }
+    }
 }
 
 /// A driver's reaction to an orderly power-off.

@@ -42,6 +42,12 @@ impl Promises {
         fits
     }
 
+    /// True if the drive states a volatile write cache. One that was switched off is stated until its dirty data are on
+    /// the medium: a host that goes by it flushes them. A drive that lies about its cache does not state it.
+    pub(super) fn states_volatile_cache(&self, has_dirty: bool) -> bool {
+        self.cache.write_back || (has_dirty && !self.faults.caches_when_off && !self.saves_buffer())
+    }
+
     /// True when what is in the buffer outlives a power cut.
     pub(super) fn saves_buffer(&self) -> bool {
         self.protected || self.cache.flash_sectors > 0

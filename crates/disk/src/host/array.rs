@@ -510,9 +510,10 @@ impl HostLayer for Array {
     type Note = ArrayNote;
     const PART: Part = Part::Driver;
 
-    fn limits(&self, max_in_flight: u32, _: Limits) -> Limits {
+    fn limits(&self, max_in_flight: u32, below: Limits) -> Limits {
         let sectors = self.volumes.iter().map(ArrayVolume::capacity).sum();
-        Limits { sectors, max_transfer: u32::MAX, depth: max_in_flight, ..self.limits }
+        let volatile_cache = below.volatile_cache;
+        Limits { sectors, max_transfer: u32::MAX, depth: max_in_flight, volatile_cache, ..self.limits }
     }
 
     fn accept_request(&mut self, context: &mut ArrayContext, now: Instant, slot: u32) -> NextTurn {

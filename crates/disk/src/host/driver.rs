@@ -7,6 +7,7 @@
 //! | `commands` | commands, and the pieces of requests in them |
 //! | `merge` | which neighbours become one command |
 //! | `scheduler` | which command is next: in one queue, [`deadline`], [`fair`] |
+//! | `flushes` | which flushes share a command |
 //!
 //! A request larger than `max_transfer` goes down as several commands, each as soon as there is room. The request
 //! completes with the last of them, and has the account of the last. At most `capacity` commands are in the driver:
@@ -19,6 +20,9 @@
 //! after it. A request for the *head of queue* passes everything and goes down next. A request behind a barrier waits in
 //! part *flush* until the barrier has passed; a barrier's own wait is *driver*.
 //!
+//! A driver that shares flushes ([`DriverSpec::share_flushes`]) has no such barrier: a flush passes all that has not gone
+//! down. A request that comes while one is below waits in part *flush*; one that it passed, in part *driver*.
+//!
 //! A command that comes back aborted without an abort from above was aborted because another failed: each request in it
 //! is sent again on its own, as Linux's libata does. The lost time is *driver*. A command that takes longer than
 //! `timeout` is aborted, above an ATA queue by a reset that aborts all others too, and sent again up to `retries` times.
@@ -29,6 +33,7 @@
 mod commands;
 pub mod deadline;
 pub mod fair;
+mod flushes;
 mod merge;
 mod scheduler;
 pub mod spec;
@@ -38,6 +43,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use self::commands::{CommandStage, DriverCommands, RequestPiece};
+use self::flushes::SharedFlushes;
 use self::merge::{MergeIndex, can_merge};
 use self::scheduler::Scheduler;
 pub use self::spec::{DriverSpec, Plug, SchedulerSpec};
@@ -63,6 +69,8 @@ pub struct Driver {
     partly_queued: Option<(u32, u64)>,
     /// Barriers, and the requests behind them or behind the one that is partly queued.
     held_requests: VecDeque<u32>,
+    /// Flushes that share commands.
+    flushes: SharedFlushes,
     /// By tag: the command that was last sent down under it.
     sent_commands: Vec<u32>,
     free_tags: Vec<u32>,
@@ -125,6 +133,7 @@ impl Driver {
             urgent: VecDeque::new(),
             partly_queued: None,
             held_requests: VecDeque::new(),
+            flushes: SharedFlushes::default(),
             sent_commands: alloc::vec![0; depth as usize],
             free_tags: (0..depth).rev().collect(),
             last_end: 0,
@@ -156,8 +165,19 @@ impl Driver {
 
     /// True if a command or request has not gone down yet.
     fn has_unsent(&self) -> bool {
-        let has_waiting = !(self.scheduler.is_empty() && self.urgent.is_empty() && self.held_requests.is_empty());
-        has_waiting || self.partly_queued.is_some()
+        let has_flush = self.flushes.has_gathered() || self.unsent_flush().is_some();
+        let has_waiting = !(self.scheduler.is_empty() && self.urgent.is_empty());
+        has_flush || has_waiting || self.holds_requests()
+    }
+
+    /// True if requests wait that an ordered one must not pass.
+    fn has_waiting(&self) -> bool {
+        !self.scheduler.is_empty() || self.flushes.has_gathered() || self.unsent_flush().is_some()
+    }
+
+    /// True if an ATA drive has a flush, or gets one before any other command.
+    fn sends_only_flush(&self) -> bool {
+        self.flush_is_below || (self.queuing != Queuing::Scsi && !self.flushes.yields && self.unsent_flush().is_some())
     }
 
     /// True if flushes go down. The device below may switch its write cache during a run.
@@ -175,13 +195,14 @@ impl Driver {
         let is_forced = request.flags.has(Flags::FUA);
         let forwards = !is_forced || self.forwards_flushes(context);
         let write_through = if forwards { self.spec.write_through } else { ForcedWritePolicy::Ignore };
-        if !is_forced || write_through == ForcedWritePolicy::Fua {
+        let needs_flush = write_through.needs_flush(self.queuing, context.limits_below(0).fua);
+        if !is_forced || !(needs_flush || write_through == ForcedWritePolicy::Ignore) {
             return AdmittedRequest { request, flush_follows: false };
         }
         let writes = matches!(request.op, Op::Write | Op::WriteZeroes);
         AdmittedRequest {
             request: Request { flags: request.flags.without(Flags::FUA), ..request },
-            flush_follows: writes && write_through == ForcedWritePolicy::Flush,
+            flush_follows: writes && needs_flush,
         }
     }
 
@@ -233,6 +254,9 @@ impl Driver {
     /// Queues a piece: in a command of its own, or merged into a waiting one.
     fn queue_piece(&mut self, context: &DriverContext, now: Instant, piece: RequestPiece) {
         let whole = context.slots[piece.request_slot].request;
+        if self.shares_flush(&whole) {
+            return self.flushes.gather(now, piece);
+        }
         let request = Request { lba: piece.lba, sectors: piece.sectors, ..whole };
         if self.is_head_of_queue(&request) {
             let number = self.commands.add(request, piece);
@@ -284,7 +308,7 @@ impl Driver {
 
     /// True if the request goes down only when nothing else is below, and nothing follows before it returns.
     fn is_flush_barrier(&self, request: &Request) -> bool {
-        self.queuing != Queuing::Scsi && request.op == Op::Flush
+        self.queuing != Queuing::Scsi && request.op == Op::Flush && !self.shares_flush(request)
     }
 
     /// True if the request is a barrier.
@@ -316,9 +340,9 @@ impl Driver {
     /// When the driver next has work without a request or a completion.
     fn next_own_event(&self) -> NextTurn {
         let timeout = self.timeouts.front().map_or(Instant::FAR, |&(at, _)| at);
-        let may_send = !self.flush_is_below && self.commands_below() < self.depth && !self.is_plugged();
+        let may_send = !self.sends_only_flush() && self.commands_below() < self.depth && !self.is_plugged();
         let scheduler = if may_send { self.scheduler.next_wakeup() } else { Instant::FAR };
-        self.cut_at.min(self.plugged_until).min(timeout).min(scheduler)
+        self.cut_at.min(self.plugged_until).min(timeout).min(scheduler).min(self.flushes.pending_timeout())
     }
 
     /// Forgets the first time-outs if their commands have returned.
@@ -345,6 +369,7 @@ impl Driver {
             self.flush_is_below = false;
         }
         self.queue_held_requests(context, now);
+        self.begin_shared_flush(context, now);
         if self.flush_is_below || self.commands_below() >= self.depth {
             return false;
         }
@@ -360,7 +385,8 @@ impl Driver {
         }
         self.sent_commands[tag as usize] = number;
         self.most_below = self.most_below.max(self.commands_below());
-        self.flush_is_below = self.is_flush_barrier(&request);
+        self.flush_is_below = self.queuing != Queuing::Scsi && request.op == Op::Flush;
+        self.flushes.yields = self.flushes.is_under_way(number);
         if request.op != Op::Flush {
             self.last_end = request.end();
         }
@@ -389,10 +415,11 @@ impl Driver {
             return Some(number);
         }
         self.unplug_if_due(now);
-        if self.is_plugged() {
-            return None;
-        }
-        let number = self.scheduler.take_next(now, self.last_end)?;
+        let flush = self.unsent_flush();
+        let may_take = !self.is_plugged() && (flush.is_none() || self.flushes.yields);
+        let Some(number) = may_take.then(|| self.scheduler.take_next(now, self.last_end)).flatten() else {
+            return flush.filter(|_| self.queuing == Queuing::Scsi || self.commands_below() == 0);
+        };
         if self.spec.merge {
             self.merge_index.remove(number, &self.commands.get(number).request);
         }
@@ -423,7 +450,7 @@ impl Driver {
         {
             let request = context.slots[slot].request;
             let (is_flush, is_ordered) = (self.is_flush_barrier(&request), self.is_ordered(&request));
-            let has_waiting = !self.scheduler.is_empty();
+            let has_waiting = self.has_waiting();
             if self.flush_is_below || (self.finishes_ordered && has_waiting) {
                 return;
             }
@@ -565,6 +592,7 @@ impl HostLayer for Driver {
             let is_behind_barrier = self.flush_is_below || is_ordered_unsent;
             let must_hold = is_behind_barrier || self.is_barrier(&request) || self.holds_requests();
             self.hold_or_queue(context, now, slot, must_hold);
+            self.begin_shared_flush(context, now);
         }
         if self.waits_for_completion() { Instant::FAR } else { now }
     }
@@ -577,6 +605,9 @@ impl HostLayer for Driver {
         let now = completion.finished;
         self.longest_command = self.longest_command.max(now.since(self.commands.get(number).sent));
         self.saw_abort |= completion.status == Status::Aborted;
+        if self.flushes.is_under_way(number) {
+            self.end_shared_flush(context, now);
+        }
         let mut piece = self.commands.first_piece(number);
         loop {
             let next = self.commands.take_next_piece(&piece);
@@ -612,6 +643,7 @@ impl HostLayer for Driver {
     fn withdraw_request(&mut self, context: &mut DriverContext, now: Instant, slot: u32, status: Status) -> bool {
         self.held_requests.retain(|&other| other != slot);
         self.partly_queued = self.partly_queued.filter(|&(other, _)| other != slot);
+        self.flushes.withdraw(slot);
         Driver::end_barrier_wait(context, now, slot);
         let mut pieces_below = 0;
         for number in self.commands.numbers_for_request(slot) {
@@ -624,6 +656,7 @@ impl HostLayer for Driver {
             self.scheduler.remove(number, &request);
             self.merge_index.remove(number, &request);
             self.urgent.retain(|&other| other != number);
+            self.flushes.forget_command(number);
             let mut next = Some(self.commands.first_piece(number));
             while let Some(piece) = next {
                 if piece.request_slot != slot {

@@ -13,7 +13,7 @@ use crate::block::Control;
 use crate::block::assurance::{Assurance, BrokenPromise};
 use crate::block::setting::{ArraySetting, LayerSetting};
 use crate::drive::profile::Profile;
-use crate::host::driver::{FlushPolicy, ForcedWritePolicy};
+use crate::host::driver::FlushPolicy;
 
 /// A level of a stack that breaks an assurance, and the setting that does it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -127,8 +127,9 @@ impl Stack {
     /// reports no cache, a fault that breaks the promise of a cache that is off breaks flushes and forced writes too.
     fn broken_by_drive(&self) -> Vec<BrokenPromise> {
         let profile = &self.profile;
+        let link = &profile.link;
         let fua_needs_flush =
-            !profile.link.fua || self.drivers().any(|driver| driver.write_through == ForcedWritePolicy::Flush);
+            !link.fua || self.drivers().any(|driver| driver.write_through.needs_flush(link.queuing, link.fua));
         let skips_flushes = self.drivers().any(|driver| driver.flush == FlushPolicy::Cached);
         let mut all_broken = Vec::new();
         for broken in profile.faults.broken_assurances() {

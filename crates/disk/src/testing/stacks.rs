@@ -572,7 +572,7 @@ fn random_driver(rng: &mut Rng, may_resend: bool) -> DriverSpec {
         merge: rng.draw_chance(70),
         merge_reads: rng.draw_chance(70),
         plug: rng.draw_chance(30).then_some(plug),
-        write_through: pick_one(rng, &[ForcedWritePolicy::Fua, ForcedWritePolicy::Flush]),
+        write_through: pick_one(rng, &[ForcedWritePolicy::Fua, ForcedWritePolicy::Flush, ForcedWritePolicy::FuaOnScsi]),
         timeout: (may_resend && rng.draw_chance(30)).then_some(Span::from_secs(3)),
         retries: 1_000_000,
         // A flush that the driver ends at once is not refused for its flags, as an ATA drive would.
@@ -581,6 +581,7 @@ fn random_driver(rng: &mut Rng, may_resend: bool) -> DriverSpec {
         } else {
             pick_one(rng, &[FlushPolicy::Forward, FlushPolicy::Cached])
         },
+        share_flushes: rng.draw_chance(50),
         ..plain
     }
 }

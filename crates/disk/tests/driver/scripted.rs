@@ -21,7 +21,7 @@ use super::{PLAIN, completions, read, request, write};
 type Events = Rc<RefCell<Vec<(u64, String)>>>;
 
 /// The course of a command: the nanoseconds until it ends, and its status; `None` if it hangs.
-type Course = Option<(u64, Status)>;
+pub(super) type Course = Option<(u64, Status)>;
 
 const MS: u64 = 1_000_000;
 
@@ -127,21 +127,21 @@ impl Device for ScriptedDevice {
 }
 
 /// A driver above a scripted device.
-struct Scene {
-    driver: LayeredDevice<Driver>,
+pub(super) struct Scene {
+    pub(super) driver: LayeredDevice<Driver>,
     events: Events,
 }
 
-const DONE: Status = Status::Done;
+pub(super) const DONE: Status = Status::Done;
 const HANGS: Course = None;
 
 /// Ends without an error after this time.
-const fn done_after_ms(ms: u64) -> Course {
+pub(super) const fn done_after_ms(ms: u64) -> Course {
     Some((ms * MS, DONE))
 }
 
 impl Scene {
-    fn new(spec: DriverSpec, queuing: Queuing, script: &[(u64, &[Course])]) -> Scene {
+    pub(super) fn new(spec: DriverSpec, queuing: Queuing, script: &[(u64, &[Course])]) -> Scene {
         let events = Events::default();
         let script = script.iter().map(|(lba, courses)| (*lba, courses.to_vec())).collect();
         let (in_flight, ready) = (Vec::new(), VecDeque::new());
@@ -150,7 +150,7 @@ impl Scene {
         Scene { driver: Driver::build_above(spec, Box::new(below)), events }
     }
 
-    fn submit(&mut self, ms: u64, requests: &[Request]) {
+    pub(super) fn submit(&mut self, ms: u64, requests: &[Request]) {
         let now = Instant::from_nanos(ms * MS);
         for &request in requests {
             self.driver.submit(now, request).expect("room");
@@ -158,7 +158,7 @@ impl Scene {
     }
 
     /// All completions: tag, status, end and time in the driver in milliseconds, number of commands.
-    fn completions(&mut self) -> Vec<(u32, Status, u64, u64, u16)> {
+    pub(super) fn completions(&mut self) -> Vec<(u32, Status, u64, u64, u16)> {
         let done = completions(&mut self.driver);
         for completion in &done {
             assert_eq!(completion.parts.total(), completion.finished.since(completion.submitted), "{completion:?}");
@@ -171,12 +171,12 @@ impl Scene {
         done.iter().map(columns).collect()
     }
 
-    fn events(&self) -> Vec<(u64, String)> {
+    pub(super) fn events(&self) -> Vec<(u64, String)> {
         self.events.borrow().clone()
     }
 }
 
-fn expected_events(list: &[(u64, &str)]) -> Vec<(u64, String)> {
+pub(super) fn expected_events(list: &[(u64, &str)]) -> Vec<(u64, String)> {
     list.iter().map(|(ms, event)| (*ms, (*event).to_owned())).collect()
 }
 

@@ -10,7 +10,14 @@ use seekwise_drives::stack;
 const CONCERNS: [(Concern, &[&str]); 34] = [
     (
         FlushPolicy,
-        &["driver.flush", "driver.write_through", "driver.power_off", "driver.power_off_pause_ms", "accelerator.flush"],
+        &[
+            "driver.flush",
+            "driver.write_through",
+            "driver.share_flushes",
+            "driver.power_off",
+            "driver.power_off_pause_ms",
+            "accelerator.flush",
+        ],
     ),
     (
         Queue,

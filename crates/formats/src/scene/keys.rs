@@ -62,7 +62,7 @@ pub(super) static PAGECACHE: &[ProfileKey] = &[
         "",
         KeyDomain::Whole(1, 256),
         "4 NT, 1 98, 4 Linux",
-        "number of such write-backs in flight at once",
+        "number of such write-backs in flight at once; of one file, Windows has one, Linux as many",
     ),
     ProfileKey::may("call_us", "us", KeyDomain::Number(0.0, 1e4), "2", "processor time of a call"),
     ProfileKey::may(

@@ -82,7 +82,7 @@ const WRITES: [&str; 8] = [
 ];
 
 /// Settings that only flushes ask for.
-const FLUSHES: [&str; 3] = [driver::FLUSH, accelerator::FLUSH, drive::OVERHEAD_FLUSH_MS];
+const FLUSHES: [&str; 4] = [driver::FLUSH, driver::SHARE_FLUSHES, accelerator::FLUSH, drive::OVERHEAD_FLUSH_MS];
 
 /// Settings that only reads ask for.
 const READS: [&str; 2] = [drive::CACHE_READ_AHEAD, accelerator::READ_AHEAD_KIB];

@@ -78,8 +78,8 @@ enum PlanOwner {
     System,
     /// A fill of [`CacheService`], by number.
     Fill(u32),
-    /// Write-back of pages `from..to` of a file.
-    WriteBack { file: File, from: u64, to: u64 },
+    /// A write-back of [`CacheService`], by number.
+    WriteBack(u32),
     /// A thread that waits until its file is on the drive.
     FileSync(ThreadId, File),
     /// A thread that waits until a whole volume is on the drive.
@@ -359,7 +359,7 @@ impl System {
                 PlanOwner::Thread(thread) => self.end_wait(now, thread, failed),
                 PlanOwner::System => {}
                 PlanOwner::Fill(fill) => self.complete_fill(now, fill, failed),
-                PlanOwner::WriteBack { file, from, to } => self.complete_write_back(now, file, from, to, failed),
+                PlanOwner::WriteBack(write_back) => self.complete_write_back(now, write_back, failed),
                 PlanOwner::FileSync(thread, file) => self.complete_sync(now, thread, file, failed),
                 PlanOwner::VolumeSync(thread, volume) => self.complete_volume_sync(now, thread, volume, failed),
             }

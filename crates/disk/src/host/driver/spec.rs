@@ -30,6 +30,9 @@ pub struct DriverSpec {
     pub flush: FlushPolicy,
     /// The treatment of a write with forced unit access.
     pub write_through: ForcedWritePolicy,
+    /// Flushes share commands, as in Linux: while one is below, others gather for the next. Without it each flush has a
+    /// command of its own.
+    pub share_flushes: bool,
     /// The reaction to an orderly power-off.
     pub power_off: PowerOffPolicy,
     /// A command that takes longer is aborted and sent again.
@@ -72,6 +75,7 @@ impl DriverSpec {
             plug: None,
             flush: FlushPolicy::Forward,
             write_through: ForcedWritePolicy::Fua,
+            share_flushes: false,
             power_off: PowerOffPolicy::Orderly,
             timeout: None,
             retries: 0,
@@ -85,7 +89,7 @@ impl DriverSpec {
             (FlushPolicy::Drop, _) => BrokenPromise::for_setting("flush", "drop", &flush_and_fua),
             (FlushPolicy::Never, _) => BrokenPromise::for_setting("flush", "never", &flush_and_fua),
             (_, ForcedWritePolicy::Ignore) => BrokenPromise::for_setting("write_through", "ignore", &[Assurance::Fua]),
-            (_, ForcedWritePolicy::Fua | ForcedWritePolicy::Flush) => Vec::new(),
+            (_, ForcedWritePolicy::Fua | ForcedWritePolicy::Flush | ForcedWritePolicy::FuaOnScsi) => Vec::new(),
         };
         let power_off_breaker = match (self.power_off, self.flush) {
             (PowerOffPolicy::AtOnce, _) => Some(("power_off", "at-once")),

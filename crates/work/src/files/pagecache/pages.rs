@@ -1,6 +1,8 @@
 //! The pages of files in memory, in runs: an index by file, an index of each state, and lists by use for eviction.
+//! `dirty_files` has the files to write back and their order.
 
-use alloc::collections::btree_map::Entry;
+mod dirty_files;
+
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
@@ -8,7 +10,8 @@ use seekwise_disk::recency::LruList;
 use seekwise_disk::slab::Slab;
 use seekwise_disk::time::Instant;
 
-use super::rules::PageCacheSpec;
+pub use self::dirty_files::DirtyFile;
+use super::rules::{PageCacheSpec, WriteBackRule};
 use crate::files::call::File;
 
 /// Bytes of a page.
@@ -54,19 +57,6 @@ impl PageRun {
     }
 }
 
-/// A file with pages that are dirty or being written back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DirtyFile {
-    /// When it became dirty.
-    pub since: Instant,
-    /// Write-back continues at this page.
-    pub resume: u64,
-    /// Write-back of it is in flight.
-    pub busy: bool,
-    /// The run has been dirty for so long that it is written back.
-    pub expired: bool,
-}
-
 /// Contiguous dirty pages of a file that are written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirtyRun {
@@ -75,11 +65,23 @@ pub struct DirtyRun {
     pub pages: u64,
 }
 
+impl DirtyRun {
+    /// The page after the last.
+    pub(crate) fn end(&self) -> u64 {
+        self.from + self.pages
+    }
+}
+
 /// A page of a file as one number, for fast look-up: volume and file in the upper half, the page in the lower.
 type Key = u128;
 
 fn page_key(file: File, page: u64) -> Key {
     (u128::from(file.volume) << 32 | u128::from(file.id.0)) << 64 | u128::from(page)
+}
+
+/// True if one of the keys is a page of the file.
+fn has_pages_of(keys: &BTreeSet<Key>, file: File) -> bool {
+    keys.range(page_key(file, 0)..=page_key(file, u64::MAX)).next().is_some()
 }
 
 fn page_of_key(key: Key) -> u64 {
@@ -108,8 +110,12 @@ pub struct PageCache {
     pages: [u64; 4],
     /// Files that are dirty or being written back.
     files: BTreeMap<File, DirtyFile>,
-    /// Files that are not being written back, in the order in which they will be; some may be clean by now.
-    queue: VecDeque<File>,
+    /// A file may have several write-backs in flight.
+    overlaps: bool,
+    /// Files to write back, in order, each with the number of its place; some have another place by now, or none.
+    queue: VecDeque<(File, u64)>,
+    /// Number of places given so far.
+    places: u64,
     /// Memory for lists of runs, reused.
     scratch: Vec<u32>,
     /// The clean run and the other run that changed last, where the next call most often continues.
@@ -122,6 +128,7 @@ impl PageCache {
         PageCache {
             capacity: spec.bytes / PAGE,
             two_lists: spec.two_lists,
+            overlaps: matches!(spec.back, WriteBackRule::Flusher { .. }),
             runs: Slab::with_capacity(64),
             index: BTreeMap::new(),
             dirty: BTreeSet::new(),
@@ -130,6 +137,7 @@ impl PageCache {
             pages: [0; 4],
             files: BTreeMap::new(),
             queue: VecDeque::new(),
+            places: 0,
             scratch: Vec::new(),
             recent_runs: [0; 2],
         }
@@ -143,62 +151,6 @@ impl PageCache {
     /// Number of pages in memory.
     pub fn resident_pages(&self) -> u64 {
         self.pages.iter().sum()
-    }
-
-    /// Returns the next file to write back that `accepts` accepts, and marks it as being written back.
-    pub(crate) fn take_next_dirty_file(&mut self, accepts: impl Fn(&DirtyFile) -> bool) -> Option<(File, DirtyFile)> {
-        let mut at = 0;
-        while let Some(&file) = self.queue.get(at) {
-            match self.files.get_mut(&file) {
-                Some(dirty) if !dirty.busy && accepts(dirty) => {
-                    dirty.busy = true;
-                    self.queue.remove(at);
-                    return Some((file, *dirty));
-                }
-                Some(dirty) if !dirty.busy => at += 1,
-                _ => drop(self.queue.remove(at)),
-            }
-        }
-        None
-    }
-
-    /// Ends write-back of `file`, which continues later at page `resume`.
-    pub(crate) fn end_write_back(&mut self, file: File, resume: u64) {
-        let is_dirty = self.has_dirty_pages(file);
-        let Some(dirty) = self.files.get_mut(&file) else { return };
-        (dirty.busy, dirty.resume) = (false, resume);
-        if is_dirty {
-            self.queue.push_back(file);
-        } else {
-            self.files.remove(&file);
-        }
-    }
-
-    /// True if write-back of the file is in flight.
-    pub(crate) fn is_being_written_back(&self, file: File) -> bool {
-        self.files.get(&file).is_some_and(|dirty| dirty.busy)
-    }
-
-    /// Removes the file's dirty mark unless it has dirty pages or write-back in flight.
-    pub(crate) fn clear_dirty_mark(&mut self, file: File) {
-        if !self.is_being_written_back(file) && !self.has_dirty_pages(file) {
-            self.files.remove(&file);
-        }
-    }
-
-    /// Marks files that have been dirty since `dirty_since` or longer as expired.
-    pub(crate) fn expire_files(&mut self, dirty_since: Instant) {
-        self.files.values_mut().for_each(|dirty| dirty.expired |= dirty.since <= dirty_since);
-    }
-
-    /// True if some file is expired.
-    pub(crate) fn has_expired_files(&self) -> bool {
-        self.files.values().any(|dirty| dirty.expired)
-    }
-
-    /// Files that are dirty or being written back.
-    pub(crate) fn dirty_files(&self) -> impl Iterator<Item = File> + '_ {
-        self.files.keys().copied()
     }
 
     /// The run that holds the page, if it is one of those that changed last.
@@ -460,10 +412,7 @@ impl PageCache {
         if self.try_extend_dirty_run(file, from, to) {
             return;
         }
-        if let Entry::Vacant(entry) = self.files.entry(file) {
-            entry.insert(DirtyFile { since: now, resume: 0, busy: false, expired: false });
-            self.queue.push_back(file);
-        }
+        self.files.entry(file).or_insert(DirtyFile::new(now));
         let isolated = self.isolate_runs(file, from, to);
         isolated.iter().for_each(|&id| self.remove_run(id));
         self.scratch = isolated;
@@ -471,6 +420,7 @@ impl PageCache {
         if let Some(&right) = self.index.get(&page_key(file, to)) {
             self.merge_with_previous(right);
         }
+        self.queue_if_due(file);
         self.evict_to_capacity();
     }
 
@@ -536,7 +486,7 @@ impl PageCache {
 
     /// True if a file has dirty pages.
     pub fn has_dirty_pages(&self, file: File) -> bool {
-        self.dirty.range(page_key(file, 0)..=page_key(file, u64::MAX)).next().is_some()
+        has_pages_of(&self.dirty, file)
     }
 
     /// Drops pages `from..to` of a file, because it is deleted or the drive has newer data.

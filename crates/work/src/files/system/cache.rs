@@ -31,7 +31,9 @@ pub(super) struct CacheService {
     pub(super) share: u64,
     /// Some files have been dirty for too long, so the flusher writes them back.
     pub(super) expired: bool,
-    /// Number of plans of write-back in flight.
+    /// Write-backs in flight: file and pages.
+    pub(super) write_backs: Slab<Option<(File, Vec<DirtyRun>)>>,
+    /// Number of them.
     pub(super) writing: u32,
     /// Writers held up while too much is dirty, in order.
     pub(super) held_writers: Vec<ThreadId>,
@@ -61,6 +63,7 @@ impl CacheService {
             due: Instant::FAR,
             share: 0,
             expired: false,
+            write_backs: Slab::with_capacity(8),
             writing: 0,
             held_writers: Vec::new(),
             failed_files: Vec::new(),

@@ -449,7 +449,7 @@ impl System {
                 }
             };
             let Some((file, dirty)) = next else {
-                // Busy files continue when their write-back has ended.
+                // Further writes of a file that takes one at a time follow when that has ended.
                 if cached.writing == 0 {
                     (cached.share, cached.expired) = (0, false);
                 }
@@ -462,22 +462,25 @@ impl System {
                 taken = cached.cache.take_dirty_runs(file, 0, pages, &mut runs);
             }
             cached.share = cached.share.saturating_sub(taken);
-            let from = runs.iter().map(|run| run.from).min().unwrap_or(0);
-            let to = runs.iter().map(|run| run.from + run.pages).max().unwrap_or(0);
+            cached.cache.continue_later(file, runs.last().map_or(0, DirtyRun::end));
             cached.writing += 1;
             let mut plan = self.issue.take_empty_plan();
             self.plan_runs(now, file, &runs, Flags::NONE, &mut plan);
-            self.cache_service().runs = runs;
-            self.issue.begin_plan(PlanOwner::WriteBack { file, from, to }, self.system_origin(), file.volume, plan);
+            let write_back = self.cache_service().write_backs.put(Some((file, runs)));
+            self.issue.begin_plan(PlanOwner::WriteBack(write_back), self.system_origin(), file.volume, plan);
         }
     }
 
-    /// Ends write-back of pages `from..to` of a file.
-    pub(super) fn complete_write_back(&mut self, now: Instant, file: File, from: u64, to: u64, failed: bool) {
+    /// Ends a write-back. Others of its file may be in flight, between its runs too.
+    pub(super) fn complete_write_back(&mut self, now: Instant, write_back: u32, failed: bool) {
         let cached = self.cache_service();
+        let (file, runs) = cached.write_backs.take(write_back).expect("it is in flight");
         cached.writing -= 1;
-        cached.cache.mark_written(file, from, to);
-        cached.cache.end_write_back(file, to);
+        for run in &runs {
+            cached.cache.mark_written(file, run.from, run.end());
+        }
+        cached.runs = runs;
+        cached.cache.end_write_back(file);
         if failed {
             cached.failed_files.push(file);
         }
