@@ -77,7 +77,7 @@ fn every_command_s_help_has_an_example() {
 fn lists_name_every_drive_pattern_and_study() {
     let folder = folder_with_job();
     let drives = run_program(folder.path(), &["drives", "--json"]).json();
-    assert_eq!(drives.as_array().map(Vec::len), Some(13));
+    assert_eq!(drives.as_array().map(Vec::len), Some(14));
     assert!(run_program(folder.path(), &["drives"]).success_stdout().contains(DRIVE));
     assert!(run_program(folder.path(), &["patterns"]).success_stdout().contains("file-server"));
     let studies = run_program(folder.path(), &["studies"]).success_stdout();

@@ -321,10 +321,10 @@ fn with_other_setting(stack: &SmallStack, rng: &mut Rng) -> SmallStack {
     let (queue, destage) = (&mut other.drive.firmware.queue, &mut other.drive.firmware.destage);
     match rng.below(8) {
         0 => *queue = Discipline { max_wait, ..random_discipline(rng) },
-        1 => queue.nearest = rng.below(12) as u32,
+        1 => (queue.nearest, queue.sample) = (rng.below(12) as u32, 0),
         2 => queue.window = rng.below(12) as u32,
         3 => *destage = Discipline { max_wait: destage.max_wait, ..random_discipline(rng) },
-        4 => destage.nearest = rng.below(12) as u32,
+        4 => (destage.nearest, destage.sample) = (rng.below(12) as u32, 0),
         _ => other.layers.iter_mut().for_each(|layer| {
             let Layer::Driver(driver) = layer else { return };
             match rng.below(4) {
