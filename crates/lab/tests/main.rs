@@ -19,6 +19,7 @@ mod little;
 #[allow(dead_code, reason = "the program's tests use the rest")]
 mod outline;
 mod report;
+mod revolutions;
 mod served;
 mod validation;
 

@@ -254,6 +254,7 @@ fn few_file_programs() -> Vec<(ProgramSpec, usize)> {
                 saves: 5,
                 handle,
                 sync: true,
+                sync_directory: false,
                 time,
                 pause: Span::from_secs(1),
             }),

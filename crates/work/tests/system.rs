@@ -509,6 +509,28 @@ fn fsync_waits_for_pages_that_are_on_their_way() {
     assert!(rig.run_call(Call::Sync(files[0], SyncScope::All)).at >= last);
 }
 
+/// `file_write_and_wait_range` waits for one file; `ext4_fsync_journal` waits for a commit that may hold its changes.
+#[test]
+fn a_sync_waits_for_its_own_file_and_for_commits() {
+    let sync_beside = |first: SyncScope, file: usize| {
+        let (mut rig, files) = Rig::cached(SystemFamily::Linux, &[MIB, MIB]);
+        for &file in &files {
+            rig.run_call(write_call(file, 0, 4 * KIB, OpenMode::Cached));
+        }
+        rig.take_issued();
+        rig.begin_call(0, Call::Sync(files[0], first));
+        rig.begin_call(1, Call::Sync(files[file], SyncScope::Data));
+        let at_once = rig.take_issued().len();
+        while rig.returned.len() < 2 {
+            assert!(rig.step_until(Instant::FAR));
+        }
+        (at_once, rig.take_issued().iter().filter(|issued| issued.0 == Op::Flush).count())
+    };
+    assert_eq!(sync_beside(SyncScope::Data, 1), (2, 2), "both write at once");
+    assert_eq!(sync_beside(SyncScope::Data, 0), (1, 2), "the second flush covers data that the first call writes");
+    assert_eq!(sync_beside(SyncScope::All, 1), (1, 2), "the commit's flush, and that of the sync after it");
+}
+
 #[test]
 fn writing_through_the_cache_forces_the_medium() {
     let (mut rig, files) = Rig::new(FAT_ON_NT, cached_system_spec(SystemFamily::WindowsNt), &[MIB]);

@@ -206,6 +206,8 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
             must("saves", "", COUNT, "saves"),
             HANDLE,
             SYNC,
+            must("sync_directory", "", KeyDomain::Flag, "the directory is made durable after the renaming")
+                .also(&["fsync"]),
             COMPUTE,
             must("pause_ms", "ms", TIME, "pause between saves"),
         ],
@@ -217,6 +219,7 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
                 saves: figures.count("saves"),
                 handle: open_mode(figures, "handle"),
                 sync: figures.flag("sync_each"),
+                sync_directory: figures.flag("sync_directory"),
                 time: figures.span("compute_ms"),
                 pause: figures.span("pause_ms"),
             })

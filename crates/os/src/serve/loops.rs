@@ -1,5 +1,6 @@
 //! Reads the kernel's totals of requests to a loop device on the file of a disk: the other end of the transport through
-//! the file.
+//! the file. They count as long as nobody flushes: the time of a write includes the flushes before and after it
+//! (`REQ_PREFLUSH`, `REQ_FUA`; block/blk-flush.c), which the disk counts apart.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,17 +24,25 @@ pub(super) struct LoopFollower {
 struct FirstReading {
     /// The folder of the device in `/sys`.
     device: PathBuf,
-    device_totals: RequestTotals,
+    device_totals: DeviceTotals,
     /// Totals of the requests that the disk had received through the file.
     file_totals: RequestTotals,
 }
 
-/// Parses the totals of reads and writes in a block device's `stat`: each has four numbers, requests first and
-/// milliseconds last (Linux, `Documentation/block/stat.rst`).
-fn parse_block_stat(stat: &str) -> Option<RequestTotals> {
+/// The totals of a block device.
+#[derive(Debug, PartialEq)]
+struct DeviceTotals {
+    reads_and_writes: RequestTotals,
+    flushes: u64,
+}
+
+/// Parses a block device's `stat`: reads and writes have four numbers each, requests first and milliseconds last; number
+/// 16 is flushes, since Linux 5.5 (`Documentation/block/stat.rst`).
+fn parse_block_stat(stat: &str) -> Option<DeviceTotals> {
     let numbers: Vec<u64> = stat.split_whitespace().map_while(|word| word.parse().ok()).collect();
     let [reads, _, _, reading, writes, _, _, writing, ..] = numbers[..] else { return None };
-    Some(RequestTotals { requests: reads + writes, took: Span::from_millis(reading + writing) })
+    let reads_and_writes = RequestTotals { requests: reads + writes, took: Span::from_millis(reading + writing) };
+    Some(DeviceTotals { reads_and_writes, flushes: numbers.get(15).copied().unwrap_or(0) })
 }
 
 impl LoopFollower {
@@ -50,8 +59,10 @@ impl LoopFollower {
         }
         let Some(first) = &self.first else { return };
         let Some(device_totals) = read_totals(&first.device) else { return };
-        let (far, near) = (device_totals.since(first.device_totals), file_totals.since(first.file_totals));
-        latencies.update_latencies(|latencies| latencies.device = Some(TransportEnds { far, near }));
+        let far = device_totals.reads_and_writes.since(first.device_totals.reads_and_writes);
+        let ends = TransportEnds { far, near: file_totals.since(first.file_totals) };
+        let has_flushed = device_totals.flushes > first.device_totals.flushes;
+        latencies.update_latencies(|latencies| latencies.device = (!has_flushed).then_some(ends));
     }
 }
 
@@ -62,7 +73,7 @@ impl FirstReading {
     }
 }
 
-fn read_totals(device: &Path) -> Option<RequestTotals> {
+fn read_totals(device: &Path) -> Option<DeviceTotals> {
     parse_block_stat(&fs::read_to_string(device.join("stat")).ok()?)
 }
 
@@ -82,9 +93,12 @@ mod tests {
 
     #[test]
     fn the_kernels_counts_are_read() {
-        let stat = "     100        1      800      250       50        0      400      150        0      300      400        0";
-        let counted = parse_block_stat(stat).unwrap();
-        assert_eq!(counted, RequestTotals { requests: 150, took: Span::from_millis(400) });
+        let stat = "     100        1      800      250       50        0      400      150        0      300      400";
+        let reads_and_writes = RequestTotals { requests: 150, took: Span::from_millis(400) };
+        let since_5_5 = format!("{stat}        0        0        0        0        7       90");
+        for (stat, flushes) in [(stat, 0), (&since_5_5, 7)] {
+            assert_eq!(parse_block_stat(stat), Some(DeviceTotals { reads_and_writes, flushes }));
+        }
         assert_eq!(parse_block_stat("1 2 3"), None);
     }
 }

@@ -196,7 +196,7 @@ impl Program {
         };
         let mut others = self.in_flight.iter().flatten();
         let waits =
-            lane.wait == PlanWait::Writes && others.clone().any(|other| other.lane != index && other.op != Op::Read);
+            lane.wait != PlanWait::Nothing && others.clone().any(|other| other.lane != index && other.op != Op::Read);
         if (lane.requests_in_flight > 0 && step.phase > lane.phase) || waits || others.any(conflicts) {
             return None;
         }

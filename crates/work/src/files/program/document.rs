@@ -24,6 +24,8 @@ pub struct DocumentSpec {
     pub handle: OpenMode,
     /// Makes the new file durable before it takes the old one's name.
     pub sync: bool,
+    /// Makes the directory durable after that (`fsync(2)`: the file's own sync need not cover its name).
+    pub sync_directory: bool,
     /// Computing for each save: encoding the document.
     pub time: Span,
     /// From one save to the next.
@@ -63,6 +65,8 @@ impl Script for Document {
             actions.push_call(Call::Close(file));
             actions.push_call(Call::Delete(self.document));
             actions.push_call(Call::Rename { file, directory: self.directory, name: FileName::SHORT });
+            let sync = Call::Sync(self.directory, SyncScope::All);
+            actions.push_calls(self.spec.sync_directory.then_some(sync));
             actions.push_ended(self.at);
             (self.document, self.at, self.creating) = (file, self.at + 1, false);
             return true;

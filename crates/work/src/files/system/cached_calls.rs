@@ -79,7 +79,7 @@ impl System {
             Call::Sync(file, _) => {
                 let flags = self.forced_flags();
                 let mut plan = self.issue.take_empty_plan();
-                self.plan_dirty_pages_of(now, file, flags, &mut plan);
+                self.plan_sync_of(now, file, flags, &mut plan);
                 self.begin_volume_call_after(now, thread, call, plan, PlanOwner::FileSync(thread, file));
             }
             Call::Shift { file, .. } => {
@@ -95,6 +95,7 @@ impl System {
                 for file in files {
                     self.plan_dirty_pages_of(now, file, Flags::NONE, &mut plan);
                 }
+                plan.wait = PlanWait::Writes;
                 plan.begin_phase();
                 self.begin_volume_call_after(now, thread, call, plan, PlanOwner::VolumeSync(thread, volume));
             }
@@ -344,7 +345,7 @@ impl System {
         }
         let flags = self.forced_flags();
         let mut plan = self.issue.take_empty_plan();
-        self.plan_dirty_pages_of(now, file, flags, &mut plan);
+        self.plan_sync_of(now, file, flags, &mut plan);
         let grew = self.callers[thread as usize].grew;
         plan_force(&mut self.volumes[file.volume as usize], self.spec.family, now, file.id, grew, &mut plan);
         let caller = &mut self.callers[thread as usize];
@@ -352,17 +353,25 @@ impl System {
         self.issue.begin_plan(PlanOwner::FileSync(thread, file), thread, file.volume, plan);
     }
 
-    /// Adds the writes of all dirty pages of a file to the plan. The plan waits for write-back of the file in flight;
-    /// under Linux also for that of other files, because a commit follows the data of all files that it holds (ext4's
-    /// `data=ordered`).
+    /// Adds the writes of all dirty pages of a file to the plan of a call that makes them durable. Linux also waits for
+    /// pages of the file that other calls are writing (`file_write_and_wait_range`).
+    fn plan_sync_of(&mut self, now: Instant, file: File, flags: Flags, plan: &mut IoPlan) {
+        self.plan_dirty_pages_of(now, file, flags, plan);
+        let calls = self.callers.iter().filter_map(|caller| caller.call);
+        let uses_file = |call: &Call| call.existing_file() == Some(file) || *call == Call::SyncVolume(file.volume);
+        if self.spec.family == SystemFamily::Linux && calls.filter(uses_file).nth(1).is_some() {
+            plan.wait = PlanWait::Writes;
+        }
+    }
+
+    /// Adds the writes of all dirty pages of a file to the plan. The plan waits for write-back of the file in flight.
     fn plan_dirty_pages_of(&mut self, now: Instant, file: File, flags: Flags, plan: &mut IoPlan) {
         let cached = self.cache_service();
         let mut runs = core::mem::take(&mut cached.runs);
         runs.clear();
         cached.cache.take_dirty_runs(file, 0, u64::MAX, &mut runs);
         cached.cache.clear_dirty_mark(file);
-        let (busy, writing) = (cached.cache.is_being_written_back(file), cached.writing > 0);
-        if busy || (writing && self.spec.family == SystemFamily::Linux) {
+        if cached.cache.is_being_written_back(file) {
             plan.wait = PlanWait::Writes;
         }
         self.plan_runs(now, file, &runs, flags, plan);

@@ -1,5 +1,5 @@
 //! Issues plans to the drive by the rules of [`IoPlan`]: phase after phase. A step waits for a request in flight of its
-//! volume that it overlaps if either writes; a plan may have to wait for all earlier writes of its volume.
+//! volume that it overlaps if either writes; a plan may have to wait for earlier writes of its volume.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -20,7 +20,7 @@ pub(super) struct PlanIssuer<O> {
     ready: VecDeque<u32>,
     /// Plans whose next step overlaps a request in flight.
     overlapping: Vec<u32>,
-    /// Plans that wait for all writes before them ([`PlanWait::Writes`]).
+    /// Plans that wait for writes before them ([`PlanWait`]).
     behind_writes: Vec<u32>,
     /// All plans under way, the earliest first.
     live: Vec<u32>,
@@ -147,18 +147,22 @@ impl<O: Copy> PlanIssuer<O> {
             failed: false,
         });
         self.live.push(id);
-        if wait == PlanWait::Writes && self.has_writes_before(id) {
+        if wait != PlanWait::Nothing && self.must_wait_behind_writes(id) {
             self.behind_writes.push(id);
         } else {
             self.continue_or_end_plan(id);
         }
     }
 
-    /// True if an earlier plan of the same volume has incomplete writes or flushes.
-    fn has_writes_before(&self, id: u32) -> bool {
-        let volume = self.plans[id].volume;
-        let before = self.live.iter().take_while(|&&live| live != id);
-        before.map(|&live| &self.plans[live]).any(|before| before.volume == volume && before.writes > 0)
+    /// True if an earlier plan of the same volume has incomplete writes or flushes that the plan waits for.
+    fn must_wait_behind_writes(&self, id: u32) -> bool {
+        let ActivePlan { volume, plan, .. } = &self.plans[id];
+        let is_awaited =
+            |steps: &[PlanStep]| plan.wait == PlanWait::Writes || steps.iter().any(|step| step.role.is_log());
+        let before = self.live.iter().take_while(|&&live| live != id).map(|&live| &self.plans[live]);
+        before
+            .filter(|before| before.volume == *volume && before.writes > 0)
+            .any(|before| is_awaited(before.plan.steps()))
     }
 
     /// Continues a plan with nothing in flight at its next phase, or ends it.
@@ -180,7 +184,7 @@ impl<O: Copy> PlanIssuer<O> {
 
     /// Continues the plans that waited for earlier writes which are complete now.
     fn release_behind_writes(&mut self) {
-        while let Some(at) = self.behind_writes.iter().position(|&id| !self.has_writes_before(id)) {
+        while let Some(at) = self.behind_writes.iter().position(|&id| !self.must_wait_behind_writes(id)) {
             let id = self.behind_writes.remove(at);
             self.continue_or_end_plan(id);
         }

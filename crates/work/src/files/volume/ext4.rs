@@ -26,7 +26,7 @@ use self::journal::Ext4Journal;
 use self::layout::{BLOCK, EMPTY, Ext4Layout, FLEX, GROUP, INODES};
 use super::change::PageFact;
 use super::contents::VolumeContents;
-use super::plan::{IoPlan, SectorRole};
+use super::plan::{IoPlan, PlanWait, SectorRole};
 use super::refusal::{VolumeError, VolumeMisfit};
 use super::spec::{Ext4Spec, SyncScope, VolumeSpec};
 use super::system::{FileClusters, FileSystem};
@@ -390,7 +390,8 @@ impl FileSystem for Ext4 {
         contents.tree.get_mut(file).last_change = change;
     }
 
-    /// Commits if the running transaction has changes of the file; else only flushes.
+    /// Commits if the running transaction has changes of the file; else only flushes, once a commit in flight is
+    /// complete (`ext4_fsync_journal`). A commit follows all data before it (`data=ordered`).
     fn fsync(
         &mut self,
         contents: &mut VolumeContents,
@@ -398,14 +399,15 @@ impl FileSystem for Ext4 {
         file: FileId,
         scope: SyncScope,
         plan: &mut IoPlan,
-    ) {
+    ) -> PlanWait {
         let node = contents.tree.get(file);
         let change = if scope == SyncScope::All { node.last_change } else { node.last_layout_change };
         if self.journal.is_committed(change) {
             self.journal.add_barrier(plan);
-        } else {
-            self.journal.commit(&mut contents.pages, now, plan);
+            return PlanWait::Commits;
         }
+        self.journal.commit(&mut contents.pages, now, plan);
+        PlanWait::Writes
     }
 
     fn rename(

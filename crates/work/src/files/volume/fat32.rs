@@ -20,7 +20,7 @@ use super::change::PageFact;
 use super::contents::{PAGE, VolumeContents};
 use super::lazy_writer::{LazyWriter, WriteBack};
 use super::pages::{self, DirtyPage};
-use super::plan::{IoPlan, SectorRole};
+use super::plan::{IoPlan, PlanWait, SectorRole};
 use super::refusal::{VolumeError, VolumeMisfit};
 use super::space::{ClusterRun, FreeSpace};
 use super::spec::{Fat32Spec, FatDriver, SyncScope, VolumeSpec};
@@ -345,12 +345,19 @@ impl FileSystem for Fat32 {
     /// FlushFileBuffers of fastfat. The driver writes the length to the directory entry, the pages of its directory and
     /// of all above it, and, if its clusters changed, all dirty sectors of both tables; then it flushes the drive. For
     /// the root it writes everything, for another directory nothing.
-    fn fsync(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, _: SyncScope, plan: &mut IoPlan) {
+    fn fsync(
+        &mut self,
+        contents: &mut VolumeContents,
+        now: Instant,
+        file: FileId,
+        _: SyncScope,
+        plan: &mut IoPlan,
+    ) -> PlanWait {
         if contents.tree.get(file).is_directory {
             if file == ROOT {
                 self.sync(contents, now, plan);
             }
-            return;
+            return PlanWait::Writes;
         }
         self.record_length(contents, now, file, plan);
         let mut above = contents.tree.get(file).directory;
@@ -366,6 +373,7 @@ impl FileSystem for Fat32 {
             self.add_page_writes(&dirty, self.forced_flags(), plan);
         }
         self.add_flush(plan);
+        PlanWait::Writes
     }
 
     fn rename(

@@ -21,7 +21,7 @@ use super::change::PageFact;
 use super::contents::{PAGE, VolumeContents};
 use super::lazy_writer::{LazyWriter, WriteBack};
 use super::pages;
-use super::plan::{IoPlan, SectorRole};
+use super::plan::{IoPlan, PlanWait, SectorRole};
 use super::refusal::{VolumeError, VolumeMisfit};
 use super::spec::{NtfsSpec, SyncScope, VolumeSpec};
 use super::system::{FileClusters, FileSystem};
@@ -384,10 +384,18 @@ impl FileSystem for Ntfs {
 
     /// FlushFileBuffers: writes the log, then flushes the drive (inferred). The record itself is not written, because a
     /// mount restores it from the log.
-    fn fsync(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, _: SyncScope, plan: &mut IoPlan) {
+    fn fsync(
+        &mut self,
+        contents: &mut VolumeContents,
+        now: Instant,
+        file: FileId,
+        _: SyncScope,
+        plan: &mut IoPlan,
+    ) -> PlanWait {
         self.record_length(contents, now, file, plan);
         self.log.flush_records(Flags::FUA, plan);
         plan.add_flush();
+        PlanWait::Writes
     }
 
     fn rename(

@@ -10,7 +10,7 @@ use seekwise_disk::time::Instant;
 use super::change::PageChange;
 use super::contents::VolumeContents;
 use super::partition::Partition;
-use super::plan::{IoPlan, PlanWait};
+use super::plan::IoPlan;
 use super::refusal::{VolumeError, VolumeMisfit};
 use super::space::ClusterRun;
 use super::spec::{SyncScope, VolumeFormat, VolumeSpec};
@@ -246,10 +246,8 @@ impl Volume {
     /// Makes a file durable: adds the steps for its metadata in new phases after its data.
     pub fn fsync(&mut self, now: Instant, file: FileId, scope: SyncScope, plan: &mut IoPlan) {
         plan.begin_phase();
-        self.system.fsync(&mut self.contents, now, file, scope, plan);
-        // The plan also waits for other writes in flight (CcFlushCache; jbd2_log_wait_commit), because a flush before
-        // they complete would not cover them.
-        plan.wait = PlanWait::Writes;
+        let wait = self.system.fsync(&mut self.contents, now, file, scope, plan);
+        plan.wait = plan.wait.max(wait);
     }
 
     /// Renames a file, moves it to another directory of this volume, or both.

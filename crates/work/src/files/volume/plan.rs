@@ -125,10 +125,12 @@ impl fmt::Display for PlanStep {
 }
 
 /// The condition of a plan's first step, besides the drive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PlanWait {
     #[default]
     Nothing,
+    /// Writes and flushes of earlier plans of this volume that write its log: a commit in flight.
+    Commits,
     /// All writes and flushes of earlier plans of this volume: a log is written in order.
     Writes,
 }

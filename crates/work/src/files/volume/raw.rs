@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use seekwise_disk::time::Instant;
 
 use super::contents::VolumeContents;
-use super::plan::IoPlan;
+use super::plan::{IoPlan, PlanWait};
 use super::refusal::{VolumeError, VolumeMisfit};
 use super::spec::{SyncScope, VolumeSpec};
 use super::system::{FileClusters, FileSystem};
@@ -48,8 +48,9 @@ impl FileSystem for RawDevice {
     fn close(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: &mut IoPlan) {}
 
     /// Flushes the device's cache after the data (`blkdev_fsync`).
-    fn fsync(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: SyncScope, plan: &mut IoPlan) {
+    fn fsync(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: SyncScope, plan: &mut IoPlan) -> PlanWait {
         plan.add_flush();
+        PlanWait::Writes
     }
 
     fn rename(

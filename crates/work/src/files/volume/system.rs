@@ -6,7 +6,7 @@ use core::fmt;
 use seekwise_disk::time::Instant;
 
 use super::contents::VolumeContents;
-use super::plan::IoPlan;
+use super::plan::{IoPlan, PlanWait};
 use super::refusal::VolumeError;
 use super::spec::SyncScope;
 use super::tree::{FileId, FileName};
@@ -54,8 +54,16 @@ pub(super) trait FileSystem: fmt::Debug {
     fn record_resident_data(&mut self, _contents: &mut VolumeContents, _file: FileId) {}
     /// Handles the close of the last handle.
     fn close(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan);
-    /// Makes the file durable, after its data.
-    fn fsync(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, scope: SyncScope, plan: &mut IoPlan);
+    /// Makes the file durable, after its data. Returns the condition of the plan: Windows flushes after all writes in
+    /// flight (CcFlushCache).
+    fn fsync(
+        &mut self,
+        contents: &mut VolumeContents,
+        now: Instant,
+        file: FileId,
+        scope: SyncScope,
+        plan: &mut IoPlan,
+    ) -> PlanWait;
     /// Changes the file's times, after its data were written.
     fn update_times(&mut self, _contents: &mut VolumeContents, _now: Instant, _file: FileId) {}
     /// Gives up space that it reserves for itself until `clusters` clusters are free.
