@@ -133,7 +133,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   seekwise compare web-server --on barracuda-7200.7-ncq --vary drive.firmware.depth=1,32 --set job.depth=32
-  seekwise compare job.fio --on cheetah-15k.4 --vary drive.cache.write_back=true,false --metric p99 --metric flush.iops
+  seekwise compare job.fio --on cheetah-15k.4 --vary drive.cache.write_back=true,false --metric p99 --metric commit.p99
   seekwise compare web-server --on barracuda-7200.7-ncq --vary job.depth=1..32
   seekwise compare web-server --on exos-x18 --vary drive=exos-x18,wd140edfz
   seekwise compare job.fio --on file:/mnt/test --vary real.direct=true,false --dry-run
@@ -145,7 +145,7 @@ Two jobs are compared on one target; the result is credited to everything in whi
 after) are compared cell by cell, and nothing is run.
 
 Metrics of reads and writes together: iops (the default), bytes_per_s or MB/s, and the response time's mean, p50, p90, p95, p99,
-p99.9, p99.99, max. A prefix selects some of them: read.p99, write.mean, flush.p99 (flush alone is the mean), job:NAME.p99
+p99.9, p99.99, max. A prefix selects some of them: read.p99, write.mean, flush.p99, commit.p99 (flush and commit alone are the mean), job:NAME.p99
 (a section of a fio file, a worker of Iometer). Metrics of the run: cpu, ios_per_cpu_second. docs/statistics.md defines them.
 
 Values: A,B,C compares each with the first; 1..32 means 1, 2, 4 … 32, and 1..9:2 means 1, 3 … 9. All comparisons are

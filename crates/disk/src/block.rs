@@ -359,7 +359,8 @@ pub struct Limits {
 
 /// A device that serves block requests. The module states its contract.
 pub trait Device {
-    /// The capabilities of `unit`. While the device is on, only settings may change them (`volatile_cache`, `fua`).
+    /// The capabilities of `unit`. While the device is on, only settings may change them (`volatile_cache`, `fua`);
+    /// a cache that was switched off is stated until its dirty data are written.
     fn limits(&self, unit: u8) -> Limits;
     /// Accepts a request and returns when to call next ([`DeviceProgress::next`]), or hands the request back if, and only if,
     /// the device is full.

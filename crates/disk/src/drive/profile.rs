@@ -188,6 +188,9 @@ pub struct ReadAhead {
     pub free_blocks: bool,
     /// How long the read-ahead of a stream continues while a command waits.
     pub hold: ReadAheadHold,
+    /// `hold` applies from this read of a stream on, counted from 1. Parts of one long request, which a host has split, are
+    /// reads of a stream too.
+    pub hold_after: u32,
     /// A segment that the host has read to its end is the first to be evicted.
     pub discards: bool,
     /// `max` and `min` count lengths of the read, not sectors (MF).
@@ -208,6 +211,7 @@ impl ReadAhead {
         over_requested: false,
         free_blocks: false,
         hold: ReadAheadHold::Never,
+        hold_after: 2,
         discards: false,
         multiplied: false,
         ceiling: None,

@@ -24,7 +24,7 @@ impl Drive {
     fn read_ahead_held_until(&self, stream: &MediaStream, request: &Request, reads_in_run: u32) -> Instant {
         let ahead = &self.promises.cache().read_ahead;
         // The usual case, of a read that follows no other.
-        if ahead.min == 0 && (reads_in_run < 2 || ahead.hold == ReadAheadHold::Never) {
+        if ahead.min == 0 && (reads_in_run < ahead.hold_after || ahead.hold == ReadAheadHold::Never) {
             return Instant::ZERO;
         }
         self.compute_read_ahead_hold(stream, request, reads_in_run)
@@ -37,7 +37,7 @@ impl Drive {
         let min_until =
             if ahead.min == 0 { Instant::ZERO } else { read_until(end + ahead.min_sectors(request.sectors)) };
         let hold_until = match ahead.hold {
-            _ if reads_in_run < 2 => Instant::ZERO,
+            _ if reads_in_run < ahead.hold_after => Instant::ZERO,
             ReadAheadHold::Never => Instant::ZERO,
             ReadAheadHold::Track => read_until(self.medium.track_end(self.medium.track_from(end - 1), false)),
             ReadAheadHold::Segment | ReadAheadHold::Stream => read_until(stream.limit),

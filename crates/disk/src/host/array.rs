@@ -512,7 +512,8 @@ impl HostLayer for Array {
 
     fn limits(&self, max_in_flight: u32, below: Limits) -> Limits {
         let sectors = self.volumes.iter().map(ArrayVolume::capacity).sum();
-        let volatile_cache = below.volatile_cache;
+        // `below` is the first member. After a switch-off each states its cache until its own dirty data are written.
+        let volatile_cache = self.limits.volatile_cache || below.volatile_cache;
         Limits { sectors, max_transfer: u32::MAX, depth: max_in_flight, volatile_cache, ..self.limits }
     }
 

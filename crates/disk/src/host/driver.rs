@@ -192,12 +192,15 @@ impl Driver {
     /// Applies the policy for forced unit access to a request. The flag applies to writes; if it is dropped for them, it is
     /// dropped on other requests as well.
     fn apply_forced_write_policy(&self, context: &DriverContext, request: Request) -> AdmittedRequest {
-        let is_forced = request.flags.has(Flags::FUA);
-        let forwards = !is_forced || self.forwards_flushes(context);
+        let unchanged = AdmittedRequest { request, flush_follows: false };
+        if !request.flags.has(Flags::FUA) {
+            return unchanged;
+        }
+        let forwards = self.forwards_flushes(context);
         let write_through = if forwards { self.spec.write_through } else { ForcedWritePolicy::Ignore };
         let needs_flush = write_through.needs_flush(self.queuing, context.limits_below(0).fua);
-        if !is_forced || !(needs_flush || write_through == ForcedWritePolicy::Ignore) {
-            return AdmittedRequest { request, flush_follows: false };
+        if !needs_flush && write_through != ForcedWritePolicy::Ignore {
+            return unchanged;
         }
         let writes = matches!(request.op, Op::Write | Op::WriteZeroes);
         AdmittedRequest {
@@ -233,7 +236,7 @@ impl Driver {
     fn queue_pieces(&mut self, context: &mut DriverContext, now: Instant, slot: u32, mut lba: u64) {
         let request = context.slots[slot].request;
         loop {
-            if !self.has_room() {
+            if !self.has_room() && !self.is_head_of_queue(&request) {
                 self.partly_queued = Some((slot, lba));
                 return;
             }
@@ -592,7 +595,9 @@ impl HostLayer for Driver {
             let is_behind_barrier = self.flush_is_below || is_ordered_unsent;
             let must_hold = is_behind_barrier || self.is_barrier(&request) || self.holds_requests();
             self.hold_or_queue(context, now, slot, must_hold);
-            self.begin_shared_flush(context, now);
+            if !self.holds_requests() {
+                self.begin_shared_flush(context, now);
+            }
         }
         if self.waits_for_completion() { Instant::FAR } else { now }
     }

@@ -185,6 +185,7 @@ fn build_read_ahead(figures: &DriveFigures<'_>) -> ReadAhead {
         "stream" => ReadAheadHold::Stream,
         _ => ReadAheadHold::Never,
     };
+    ahead.hold_after = figures.count("cache.read_ahead.hold_after");
     ahead.discards = figures.flag("cache.read_ahead.discard");
     ahead.multiplied = figures.flag("cache.read_ahead.multiplied");
     ahead.ceiling = figures.may_count("cache.read_ahead.ceiling_sectors");
@@ -477,11 +478,16 @@ fn build_seek_curve(figures: &DriveFigures<'_>, cylinders: u32) -> Result<SeekCu
     if !missing.is_empty() {
         return Err(missing);
     }
+    let settle = figures.may_number("mechanics.seek.settle_ms");
+    if settle.is_some() && form != "sibling" {
+        let message = format!("no effect: the form of the seek curve is `{form}`");
+        let fault = Diagnostic::at(figures.file, figures.line("mechanics.seek.settle_ms"), message);
+        return Err(vec![
+            fault.with_key("mechanics.seek.settle_ms").with_expected("the form `sibling`, or no settle_ms"),
+        ]);
+    }
     let curve_through = |[single, average, full]: [f64; 3]| match form {
-        "sibling" => {
-            let settle = figures.may_number("mechanics.seek.settle_ms");
-            seek::sibling_curve([single, average, full], settle, cylinders)
-        }
+        "sibling" => seek::sibling_curve([single, average, full], settle, cylinders),
         "lee" => SeekCurve::lee(span_from_ms(single), span_from_ms(average), span_from_ms(full), cylinders),
         _ => SeekCurve::three_point(span_from_ms(single), span_from_ms(average), span_from_ms(full), cylinders),
     };
@@ -495,10 +501,13 @@ fn build_seek_curve(figures: &DriveFigures<'_>, cylinders: u32) -> Result<SeekCu
             return vec![fault];
         }
         let [single, average, full] = THREE_TIMES.map(|key| figures.number(key));
-        let message = format!("no rising seek curve has single_ms={single}, average_ms={average} and full_ms={full}");
+        let settled = settle.map_or(String::new(), |settle| format!(", with settle_ms={settle}"));
+        let message =
+            format!("no rising seek curve has single_ms={single}, average_ms={average} and full_ms={full}{settled}");
         let rises = |average: &f64| curve_through([single, *average, full]).is_ok();
         let expected = match rising_averages_ms(single, full, rises) {
             Some([low, high]) => format!("average_ms from {low:.2} to {high:.2} with the other two"),
+            None if settle.is_some() => "a smaller settle_ms".to_owned(),
             None => "single_ms below average_ms below full_ms".to_owned(),
         };
         vec![Diagnostic { message, ..fault }.with_expected(expected)]

@@ -88,21 +88,35 @@ pub(super) fn find_doubts(drive: &DriveFile) -> Vec<Diagnostic> {
         check_full_stroke,
         check_segment_size,
     ];
-    checks.into_iter().filter_map(|check| check(drive)).chain(check_patience(drive)).collect()
+    checks.into_iter().filter_map(|check| check(drive)).chain(check_queue_settings(drive)).collect()
 }
 
-/// Warns of patience under a policy that has no positioning times to weigh. If a run sets the policy alone, the drive's own
-/// patience is not warned of.
-fn check_patience(drive: &DriveFile) -> impl Iterator<Item = Diagnostic> {
-    ["firmware.queue", "firmware.destage"].into_iter().filter_map(|queue| {
+/// Warns of settings of a queue that have no effect: those of a choice by positioning time under another policy, and an age from
+/// which nothing counts. If a run sets the policy alone, the drive's own settings are not warned of.
+fn check_queue_settings(drive: &DriveFile) -> impl Iterator<Item = Diagnostic> {
+    let is_off = |figure: &Figure| match figure.value {
+        FigureValue::Whole(count) => count == 0,
+        FigureValue::Number(number) => number == 0.0,
+        _ => false,
+    };
+    let by_policy = move |queue: &str, name: &str| {
         let policy = drive.figure(&format!("{queue}.policy"))?;
         let FigureValue::Word(word) = &policy.value else { return None };
-        let patience = drive.figure(&format!("{queue}.patience"))?;
-        let in_force = !matches!(patience.value, FigureValue::Whole(0));
-        let intended = patience.kind == FigureOrigin::Set || policy.kind != FigureOrigin::Set;
+        let setting = drive.figure(&format!("{queue}.{name}")).filter(|setting| !is_off(setting))?;
+        let intended = setting.kind == FigureOrigin::Set || policy.kind != FigureOrigin::Set;
         let message = format!("no effect: the policy is `{word}`");
-        (in_force && intended && word != "sptf")
-            .then(|| figure_warning(drive, patience, message).with_expected("`sptf`"))
+        (intended && word != "sptf").then(|| figure_warning(drive, setting, message).with_expected("`sptf`"))
+    };
+    let without_ageing = move |queue: &str| {
+        let after = drive.figure(&format!("{queue}.ageing_after_ms")).filter(|after| !is_off(after))?;
+        let counts = drive.figure(&format!("{queue}.ageing")).is_some_and(|ageing| !is_off(ageing));
+        let message = format!("no effect: `{queue}.ageing` is 0");
+        (!counts).then(|| figure_warning(drive, after, message).with_expected("thousandths of the wait"))
+    };
+    let queues = ["firmware.queue", "firmware.destage"].into_iter();
+    queues.flat_map(move |queue| {
+        let under_policy = ["patience", "sample", "ageing_after_ms"].map(|name| by_policy(queue, name));
+        under_policy.into_iter().chain([without_ageing(queue)]).flatten()
     })
 }
 
@@ -298,9 +312,9 @@ mod tests {
         assert_eq!(find_doubts(&set), []);
     }
 
-    /// Patience without positioning times is doubted, also where a run sets it; a run that sets the policy alone is not.
+    /// Patience or a sample without positioning times is doubted, also where a run sets it; a run that sets the policy alone is not.
     #[test]
-    fn patience_that_its_policy_does_not_know_is_doubted() {
+    fn settings_that_their_queue_does_not_know_are_doubted() {
         let said = |settings: &[(&str, &str)]| {
             let mut drive = parse("mine.toml", &exos()).unwrap();
             settings.iter().for_each(|(key, value)| drive.set(key, value).unwrap());
@@ -311,6 +325,11 @@ mod tests {
         let look = said(&[("firmware.queue.policy", "look"), patience]);
         assert_eq!(look, ["mine.toml: `firmware.queue.patience`: no effect: the policy is `look`; expected `sptf`"]);
         assert_eq!(said(&[("firmware.queue.policy", "look")]), [""; 0]);
+        let (sample, after) = (("firmware.queue.sample", "8"), ("firmware.queue.ageing_after_ms", "50"));
+        assert!(said(&[("firmware.queue.policy", "look"), sample])[0].contains("`firmware.queue.sample`: no effect"));
+        let unaged = said(&[after]);
+        assert!(unaged[0].contains("no effect: `firmware.queue.ageing` is 0"), "{unaged:?}");
+        assert_eq!(said(&[("firmware.queue.ageing", "3"), after, sample]), [""; 0]);
         let destage = said(&[("firmware.destage.policy", "clook"), ("firmware.destage.patience", "5")]);
         assert!(destage[0].contains("`firmware.destage.patience`: no effect"), "{destage:?}");
     }

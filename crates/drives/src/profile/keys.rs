@@ -65,6 +65,7 @@ pub static KEYS: &[ProfileKey] = &[
     ProfileKey::may("cache.read_ahead.over_requested", "", Flag, "off", "read-ahead may overwrite the blocks just read"),
     ProfileKey::may("cache.read_ahead.free_blocks", "", Flag, "off", "also keep the blocks that pass under the head before the first requested one").also(&["zero latency read"]),
     ProfileKey::may("cache.read_ahead.hold", "", Word(&["never", "track", "segment", "stream"]), "never", "how long read-ahead of a stream continues while a command waits"),
+    ProfileKey::may("cache.read_ahead.hold_after", "", Whole(2, 65_536), "2", "`hold` applies from this read of a stream on, counted from 1; the parts of a split request count"),
     ProfileKey::may("cache.read_ahead.multiplied", "", Flag, "off", "`max_sectors` and `min_sectors` count lengths of the read instead of sectors (MF of SCSI's mode page 08h)").also(&["multiplication factor"]),
     ProfileKey::may("cache.read_ahead.ceiling_sectors", "sectors", Whole(0, 1 << 24), "no limit", "upper limit of read-ahead, also with `multiplied` (maximum prefetch ceiling)"),
     ProfileKey::may("cache.read_ahead.longest_read_sectors", "sectors", Whole(0, 1 << 24), "no limit", "no read-ahead after a longer read (disable prefetch transfer length)"),

@@ -132,6 +132,11 @@ pub fn draft_profile(base_name: &str, datasheet: &Datasheet, name: &str) -> Resu
             false => break draft,
         }
     };
+    let track_kib = SketchLayout::outer_track_sectors(&drive) / SECTORS_PER_KIB;
+    if let Some(mib) = datasheet.buffer_mib.filter(|&mib| f64::from(mib) * 1024.0 < track_kib) {
+        let least = (track_kib / 1024.0).ceil();
+        return Err(format!("--buffer {mib}: a track has {track_kib:.0} KiB; expected at least {least} MB"));
+    }
     let missed = check_drive(&drive, &profile).into_iter().find(|check| !check.ok);
     let doubt = drive.warnings().into_iter().next();
     match (missed, doubt) {
@@ -638,6 +643,8 @@ mod tests {
         let ((kib, source), (segments, why)) = figures("cheetah-15k.4", Datasheet { buffer_mib: Some(16), ..fast });
         assert_eq!((kib, source.as_str()), (16_384.0, "given to `seekwise init drive` as --buffer 16"));
         assert!(segments < 13.0 && why.contains("as many as hold a track"), "{segments}: {why}");
+        let refused = draft_profile("cheetah-15k.4", &Datasheet { buffer_mib: Some(1), ..fast }, "mine").unwrap_err();
+        assert!(refused.starts_with("--buffer 1: a track has "), "{refused}");
         // A medium no faster than the base's keeps the base's buffer.
         let ((kib, _), (segments, why)) =
             figures("cheetah-15k.4", Datasheet { seek: Some(3.6), ..Datasheet::default() });

@@ -76,7 +76,8 @@ impl SharedFlushes {
 impl Driver {
     /// True if the request is a flush that others may share. A flush with a place in the order has a command of its own.
     pub(super) fn shares_flush(&self, request: &Request) -> bool {
-        self.spec.share_flushes && request.op == Op::Flush && request.flags == Flags::NONE
+        let has_place = request.flags.has(Flags::ORDERED) || request.flags.has(Flags::HEAD_OF_QUEUE);
+        self.spec.share_flushes && request.op == Op::Flush && !has_place
     }
 
     /// The flush command that has not gone down.
