@@ -100,7 +100,7 @@ fn init_writes_the_examples_and_replaces_nothing_unasked() {
     let slip = run_program(folder.path(), &["drives", "slip.toml"]);
     assert!(slip.code == 1 && slip.out.contains("NOT MET"), "{}", slip.out);
     assert!(
-        slip.err.contains("the drive has 1824.0 GB, but its zones hold 8000.4 GB, 4.4 times as much"),
+        slip.err.contains("the drive has 1824.0 GB, but its zones hold 8000.1 GB, 4.4 times as much"),
         "{}",
         slip.err
     );

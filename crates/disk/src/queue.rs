@@ -18,7 +18,8 @@
 //! - *Nearest* lets SPTF choose by cost among the few at the nearest positions only. Firmware works so if it sorts by
 //!   position and compares the angles of the next few.
 //! - A *sample* lets SPTF choose by cost among a few that are drawn at random at each choice. The chance of a request
-//!   does not depend on its age: some wait long, none is passed for ever.
+//!   does not depend on its age: some wait long, none is passed for ever. The draw is a hash of turn and order, so that a
+//!   choice repeats; it needs no seed, since positions and arrivals bring the chance of a run.
 //! - *Ageing* lowers the cost of a request by a share of its wait. So no request passes another that is older by more
 //!   than the largest cost divided by the share. Only the wait beyond `ageing_after` counts, so that a drive may choose
 //!   by cost alone until a request is old.

@@ -80,6 +80,19 @@ fn a_driver_above_an_array_flushes_while_its_members_cache_writes() {
     }
 }
 
+/// Only the second member has dirty data when the caches are switched off. The array states its cache, so that a flush still goes down.
+#[test]
+fn an_array_states_its_cache_while_any_member_has_dirty_data() {
+    let caching = SmallDrive::default().with_buffer(8, 64).with_write_back(6);
+    let mut device = array(&spec(RaidLevel::Raid0, 2), &caching);
+    let second_chunk = u64::from(spec(RaidLevel::Raid0, 2).chunk);
+    let written = run_request(&mut device, Instant::ZERO, request(0, Op::Write, second_chunk, 8));
+    device.control(written.finished, &Control::Set(LayerSetting::WriteBack(false))).expect("a setting of drives");
+    assert!(device.limits(0).volatile_cache);
+    run_request(&mut device, written.finished, request(1, Op::Flush, 0, 0));
+    assert!(!device.limits(0).volatile_cache);
+}
+
 #[test]
 fn each_level_sends_the_commands_it_must() {
     let read = |lba, sectors| request(0, Op::Read, lba, sectors);

@@ -512,9 +512,15 @@ impl HostLayer for Array {
 
     fn limits(&self, max_in_flight: u32, below: Limits) -> Limits {
         let sectors = self.volumes.iter().map(ArrayVolume::capacity).sum();
-        // `below` is the first member. After a switch-off each states its cache until its own dirty data are written.
-        let volatile_cache = self.limits.volatile_cache || below.volatile_cache;
+        let volatile_cache = below.volatile_cache;
         Limits { sectors, max_transfer: u32::MAX, depth: max_in_flight, volatile_cache, ..self.limits }
+    }
+
+    /// The limits of the first member, with the cache of any: one that was switched off is stated until its own dirty data are
+    /// written.
+    fn limits_below(&self, context: &ArrayContext, unit: u8) -> Limits {
+        let caches = (0..self.members.len() as u8).any(|member| context.limits_below(member).volatile_cache);
+        Limits { volatile_cache: caches, ..context.limits_below(unit) }
     }
 
     fn accept_request(&mut self, context: &mut ArrayContext, now: Instant, slot: u32) -> NextTurn {

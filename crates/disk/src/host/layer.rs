@@ -50,6 +50,11 @@ pub trait HostLayer: Sized {
         Limits { depth: below.depth.min(max_in_flight), ..below }
     }
 
+    /// The capabilities below, as [`HostLayer::limits`] gets them.
+    fn limits_below(&self, context: &HostLayerContext<Self>, unit: u8) -> Limits {
+        context.limits_below(unit)
+    }
+
     /// True if there is room for a request. There must be when nothing is in flight.
     fn has_room(&self, context: &HostLayerContext<Self>, request: &Request) -> bool {
         let _ = request;
@@ -566,7 +571,7 @@ impl<L: HostLayer> LayeredDevice<L> {
 
 impl<L: HostLayer> Device for LayeredDevice<L> {
     fn limits(&self, unit: u8) -> Limits {
-        self.layer.limits(self.context.max_in_flight, self.context.below.limits(unit))
+        self.layer.limits(self.context.max_in_flight, self.layer.limits_below(&self.context, unit))
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
