@@ -15,7 +15,7 @@
 //!
 //! With a settling time of its own the curve is `t(d) = single + settle · (1 - 1/√d) + a · (motion(x) - motion(x₁)) + b · …`: a
 //! servo that settles in a few tenths of a millisecond may be behind a slow arm, and the family's share would give such a drive
-//! ten times that.
+//! more than twice that.
 
 use seekwise_disk::drive::mechanics::{SeekCurve, SeekError};
 use seekwise_disk::time::Span;
