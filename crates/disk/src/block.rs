@@ -61,7 +61,7 @@ pub enum Op {
 }
 
 /// Flags of a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Flags(u8);
 
 impl Flags {
@@ -79,6 +79,9 @@ impl Flags {
     /// A flush follows under the same tag, and the program learns of both at once: a write forced without
     /// [`FUA`](Flags::FUA). For observers of a source and for records only; no device receives it.
     pub const FLUSH_FOLLOWS: Flags = Flags(16);
+    /// Write-back that no program waits for. An array with parity may delay it so that a row gathers (Linux: a write without
+    /// `REQ_SYNC`); other layers and drives treat it as any write.
+    pub const BACKGROUND: Flags = Flags(32);
 
     /// True if all flags of `other` are set.
     pub const fn has(self, other: Flags) -> bool {

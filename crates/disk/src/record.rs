@@ -50,6 +50,21 @@ impl Ledger {
         self.mark = child.finished;
     }
 
+    /// As [`Ledger::book_child`], of a child that may have been submitted before the mark, as it serves others too. Of such a
+    /// child only the last of its time is booked: from the mark on.
+    pub(crate) fn book_child_from_mark(&mut self, waiting: Part, child: &Completion) {
+        if child.submitted >= self.mark {
+            return self.book_child(waiting, child);
+        }
+        let mut left = child.finished.since(self.mark).nanos();
+        for part in Part::ALL.into_iter().rev() {
+            let nanos = child.parts.get(part).nanos().min(left);
+            self.parts.add_nanos(part, nanos);
+            left -= nanos;
+        }
+        self.mark = child.finished;
+    }
+
     /// Moves the opening back to `since`; the time from there goes to `part`.
     #[inline]
     pub(crate) fn extend_back(&mut self, part: Part, since: Instant) {

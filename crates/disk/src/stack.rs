@@ -371,6 +371,7 @@ mod tests {
             queue: Discipline::plain(Policy::Fcfs),
             balance: ReadBalance::Nearest,
             parity: ParityWrite::Fewest,
+            stripe_cache: 256,
             rebuild_rate: 1 << 27,
             rebuild_run: 128,
             lost: 0,

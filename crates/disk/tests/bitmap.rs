@@ -23,6 +23,7 @@ fn spec(level: RaidLevel, members: u32, region_sectors: u64, delay_ms: u64) -> A
         queue: Discipline::plain(Policy::Fcfs),
         balance: ReadBalance::Nearest,
         parity: ParityWrite::Fewest,
+        stripe_cache: 256,
         rebuild_rate: 1_000_000_000,
         rebuild_run: 256,
         lost: 0,

@@ -333,6 +333,7 @@ fn check_array(level: RaidLevel, seed: u64, build_cable: &dyn Fn(Box<dyn Device>
         queue: Discipline::plain(Policy::Fcfs),
         balance: ReadBalance::Nearest,
         parity: ParityWrite::Fewest,
+        stripe_cache: 256,
         rebuild_rate: 100_000_000,
         rebuild_run: 128,
         lost: 0,

@@ -58,6 +58,7 @@ fn parity_takes_core_time_when_the_request_returns() {
         queue: Discipline::plain(Policy::Fcfs),
         balance: ReadBalance::First,
         parity: ParityWrite::Fewest,
+        stripe_cache: 256,
         rebuild_rate: 1_000_000,
         rebuild_run: 16,
         lost: 0,

@@ -252,6 +252,7 @@ fn spec(level: RaidLevel, lost: u64) -> ArraySpec {
         queue: Discipline::plain(Policy::Fcfs),
         balance: ReadBalance::First,
         parity: ParityWrite::Fewest,
+        stripe_cache: 256,
         rebuild_rate: 1 << 27,
         rebuild_run: 128,
         lost,

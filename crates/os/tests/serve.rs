@@ -144,6 +144,7 @@ fn array(level: RaidLevel, lost: u64) -> Vec<Layer> {
         queue: Discipline::plain(Policy::Fcfs),
         balance: ReadBalance::First,
         parity: ParityWrite::Fewest,
+        stripe_cache: 256,
         rebuild_rate: 1 << 27,
         rebuild_run: 128,
         lost,

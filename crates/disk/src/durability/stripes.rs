@@ -2,9 +2,9 @@
 //! parity is computed again, the row returns data that nobody wrote: the write hole. If a drive is lost already, its
 //! content is computed from parity and the other data. Where these do not match, it is gone.
 //!
-//! A row consists of one chunk on each drive: a *column* of data or a parity. Writes to a row go one after another, in
-//! the order in which the array accepted and numbered them. Parity that write `p` left covers, for each column, the last
-//! write up to `p`. So a column does not match it if the column holds a later write, or if a write between its content
+//! A row consists of one chunk on each drive: a *column* of data or a parity. The array adds writes to the pages of a row in
+//! the order of their numbers, and writes what has gathered together with the new parity. Parity whose last write has the
+//! number `p` covers, for each column, the last write up to `p`. So a column does not match it if the column holds a later write, or if a write between its content
 //! and `p` was meant for it. Nothing can be computed from an unreadable sector.
 //!
 //! The module keeps the writes whose data and parity are not wholly on the medium, and the number of the write that each
@@ -485,19 +485,16 @@ fn contains((from, to): ChunkSectors, sector: u64) -> bool {
     (from..to).contains(&sector)
 }
 
-/// Adds the effects of a write to the blocks `from..to` of a row: data column by column, and parity where the array
-/// updates it: at the sectors of the one written chunk, or in whole chunks (`host/array/parity.rs`). `update` has the
-/// row and the number of the write.
+/// Adds the effects of a write to the blocks `from..to` of a row: data column by column, and parity at the same sectors.
+/// `update` has the row and the number of the write.
 fn add_row_updates(volume: &ArrayVolume, (from, to): SectorRun, update: RowUpdate, updates: &mut Vec<RowUpdate>) {
     let (first, last) = (from / volume.chunk, (to - 1) / volume.chunk);
     for column in first..=last {
         let start = column * volume.chunk;
         let sectors = (from.max(start) - start, to.min(start + volume.chunk) - start);
         updates.push(RowUpdate { column: Some(column as u32), sectors, ..update });
+        updates.push(RowUpdate { column: None, sectors, ..update });
     }
-    let is_one_chunk = first == last;
-    let sectors = if is_one_chunk { (from % volume.chunk, to - first * volume.chunk) } else { (0, volume.chunk) };
-    updates.push(RowUpdate { column: None, sectors, ..update });
 }
 
 #[cfg(test)]

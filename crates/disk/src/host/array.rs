@@ -9,9 +9,10 @@
 //! | file | what it holds |
 //! |---|---|
 //! | [`layout`] | the mapping of blocks to members |
-//! | `parity` | what a write to a row with parity reads and writes |
 //! | `portions` | portions, commands, and the locks on ranges of the members |
 //! | `split` | from requests to portions to commands |
+//! | `stripe_cache`, `stripe_work` | pages of rows with parity in memory, in which writes gather; work on them |
+//! | `parity` | what a write to a stripe reads first |
 //! | `rebuild`, `progress` | lost members, new ones, and the rebuild |
 //! | `bitmap` | the write-intent bitmap: which regions have writes under way |
 //! | `intent` | what waits for the bitmap, and its pages on their way to the members |
@@ -41,6 +42,8 @@ mod portions;
 mod progress;
 mod rebuild;
 mod split;
+mod stripe_cache;
+mod stripe_work;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
@@ -53,9 +56,11 @@ use self::intent::IntentQueue;
 use self::layout::{ArrayVolume, MemberSet, VolumeShare, lay_out_volumes};
 use self::numbering::Numbering;
 pub use self::parity::ParityWrite;
-use self::portions::{MemberCommand, NONE, Portion, PortionKind, RangeLocks, SectorBounds};
+use self::portions::{MemberCommand, NONE, Portion, PortionKind, RangeLocks, STRIPES, SectorBounds};
 use self::progress::Rebuild;
 pub use self::progress::RebuildProgress;
+use self::stripe_cache::{PAGE, StripeCache};
+use self::stripe_work::PageCommand;
 use super::layer::{self, HostLayer, LayeredDevice, NextTurn};
 use crate::block::assurance::{Assurance, BrokenPromise};
 use crate::block::setting::{ArraySetting, LayerSetting};
@@ -94,6 +99,8 @@ pub struct ArraySpec {
     pub balance: ReadBalance,
     /// How parity is updated.
     pub parity: ParityWrite,
+    /// Pages of 4 KiB of each member that the stripe cache of volumes with parity holds at first.
+    pub stripe_cache: u32,
     /// The largest rate of a rebuild's writes, in bytes a second.
     pub rebuild_rate: u64,
     /// Sectors in a run of the rebuild; rounded up to whole chunks.
@@ -171,6 +178,13 @@ pub struct Array {
     progress: RebuildProgress,
     bitmap: Option<WriteIntentBitmap>,
     intents: IntentQueue,
+    stripes: StripeCache,
+    /// When the thread that works on stripes begins; `FAR` if it sleeps.
+    stripe_turn: Instant,
+    /// Portions that wait to be added to stripes, in order; the first may be added in part.
+    stripe_queue: VecDeque<u32>,
+    /// Pages that stripes read or write, and that are not commands yet.
+    page_commands: Vec<PageCommand>,
     /// The power was cut, not switched off.
     was_cut: bool,
     /// Counts mirrored reads, for [`ReadBalance::RoundRobin`].
@@ -205,6 +219,8 @@ impl Array {
         let physical = u64::from(limits.physical) / SECTOR;
         assert!(spec.chunk > 0 && u64::from(spec.chunk).is_multiple_of(physical), "a chunk of {}", spec.chunk);
         let volumes = spec.volumes(limits.sectors);
+        let has_parity = volumes.iter().any(|volume| volume.parities() > 0);
+        assert!(!has_parity || u64::from(spec.chunk).is_multiple_of(PAGE), "a chunk of {} with parity", spec.chunk);
         let bitmap = spec.bitmap.zip(spec.bitmap_layout(limits.sectors)).map(|(bitmap, layout)| {
             assert!(volumes.len() == 1 && volumes[0].copies() + volumes[0].parities() > 1, "a bitmap of {volumes:?}");
             WriteIntentBitmap::new(&bitmap, layout.chunk, volumes[0], limits.logical)
@@ -236,6 +252,10 @@ impl Array {
             progress: RebuildProgress::default(),
             bitmap,
             intents: IntentQueue::new(count),
+            stripes: StripeCache::new(if has_parity { spec.stripe_cache } else { 0 }),
+            stripe_turn: Instant::FAR,
+            stripe_queue: VecDeque::new(),
+            page_commands: Vec::new(),
             was_cut: false,
             balanced_reads: 0,
             growing_pieces: alloc::vec![None; count as usize],
@@ -286,6 +306,8 @@ impl Array {
                 .filter(|portion| portion.in_use)
                 .map(|portion| portion.write_number)
                 .collect();
+            let commands = (0..self.commands.places_ever_used()).map(|tag| &self.commands[tag]);
+            unsettled.extend(commands.filter(|command| command.portion == STRIPES).map(|command| command.stamp));
             context.report_unsettled_below(&mut |number| unsettled.extend([number]));
             self.numbering.keep_unsettled(&unsettled);
         }
@@ -315,8 +337,12 @@ impl Array {
                 member.in_flight += 1;
                 member.sent_end = command.lba + u64::from(command.sectors);
                 sent = true;
-                let MemberCommand { portion, op, lba, sectors, .. } = *command;
-                let stamp = self.portions[portion].write_number;
+                let MemberCommand { portion, op, lba, sectors, stamp, flags, .. } = *command;
+                if portion == STRIPES {
+                    let request = Request { tag, unit: index as u8, op, flags, lba, sectors, stamp, ..Request::NONE };
+                    context.submit_below(now, request);
+                    continue;
+                }
                 let request = match self.portions[portion].request_slot {
                     NONE => Request::NONE,
                     slot => context.slots[slot].request,
@@ -329,7 +355,7 @@ impl Array {
                 // A read on behalf of a write is an ordinary read.
                 let flags = match self.portions[portion].kind {
                     PortionKind::BitmapPages if op == Op::Write && has_fua => Flags::FUA,
-                    _ if op == request.op => request.flags,
+                    _ if op == request.op => request.flags.without(Flags::BACKGROUND),
                     _ => Flags::NONE,
                 };
                 let request = Request { tag, unit: index as u8, op, flags, lba, sectors, stamp, ..request };
@@ -358,7 +384,7 @@ impl Array {
                 portion.must_restart = true;
             }
             // Lost with its member; the other members hold the data or can reconstruct them.
-            (Status::MediumError, Op::Write, PortionKind::Plain | PortionKind::ParityUpdate) if volume_survives => {}
+            (Status::MediumError, Op::Write, PortionKind::Plain) if volume_survives => {}
             (Status::MediumError, Op::Flush, PortionKind::Flush) if self.lost_volumes == 0 => {}
             // The other members have the bitmap.
             (Status::MediumError, _, PortionKind::BitmapPages) => {}
@@ -369,9 +395,6 @@ impl Array {
 
     /// Continues a portion whose commands have all returned: restarts it, lets it write, or ends it.
     fn advance_portion(&mut self, context: &mut ArrayContext, now: Instant, portion_index: u32) {
-        if self.pause_for_bitmap(portion_index) {
-            return;
-        }
         let portion = &mut self.portions[portion_index];
         if portion.status != Status::Done {
             return self.finish_portion(context, now, portion_index);
@@ -380,9 +403,9 @@ impl Array {
             return self.dispatch_portion(context, now, portion_index);
         }
         match (portion.kind, portion.writing) {
-            (PortionKind::ParityUpdate | PortionKind::RebuildRun, false) => {
+            (PortionKind::RebuildRun, false) => {
                 portion.writing = true;
-                self.write_after_reads(context, now, portion_index);
+                self.write_rebuild_run(context, now, portion_index);
             }
             _ => self.finish_portion(context, now, portion_index),
         }
@@ -436,9 +459,14 @@ impl Array {
         });
         for tag in waiting_tags {
             let command = self.free_unsent_command(tag);
+            if command.portion == STRIPES {
+                self.end_page_command(context, now, &command, Status::MediumError, None);
+                continue;
+            }
             self.apply_command_status(context, now, &command, Status::MediumError);
             self.count_off_unsent_command(context, now, command.portion);
         }
+        self.fail_accesses_of_lost_volumes(context, now);
     }
 
     /// Frees the command `tag`, which has left its queue and was not sent.
@@ -477,8 +505,8 @@ impl Array {
         let (portions, commands) = (&self.portions, &self.commands);
         for member in &mut self.members {
             member.waiting.retain(|&tag| {
-                let portion = &portions[commands[tag].portion];
-                let stays = !is_chosen(portion);
+                let command = &commands[tag];
+                let stays = !command.has_portion() || !is_chosen(&portions[command.portion]);
                 if !stays {
                     unsent_tags.push(tag);
                 }
@@ -489,6 +517,7 @@ impl Array {
             let command = self.free_unsent_command(tag);
             self.count_off_unsent_command(context, now, command.portion);
         }
+        self.withdraw_unadded_portions(context, now, &is_chosen);
         let refusals_before = core::mem::take(&mut self.refusals);
         for (at, portion) in refusals_before {
             match is_chosen(&self.portions[portion]) {
@@ -542,13 +571,14 @@ impl HostLayer for Array {
         let command = self.commands[tag];
         self.members[command.member as usize].in_flight -= 1;
         self.members_to_serve |= 1 << command.member;
-        let portion = &self.portions[command.portion];
-        if portion.request_slot != NONE {
+        let portion = command.has_portion().then(|| &self.portions[command.portion]);
+        if let Some(portion) = portion.filter(|portion| portion.request_slot != NONE) {
             context.slots[portion.request_slot].account_mut().effort.add(&completion.effort);
         }
         let mut status = completion.status;
         let is_gone = self.is_member_gone(command.member);
-        if status == Status::Aborted && portion.status == Status::Done && !is_gone {
+        let goes_on = portion.map_or(command.portion == STRIPES, |portion| portion.status == Status::Done);
+        if status == Status::Aborted && goes_on && !is_gone {
             // Aborted with another's error, or by a reset that does not concern it.
             self.commands[tag].sent = false;
             self.members_to_serve |= 1 << command.member;
@@ -566,6 +596,12 @@ impl HostLayer for Array {
         }
         self.commands[tag].portion = NONE;
         self.commands.free(tag);
+        if !command.has_portion() {
+            if command.portion == STRIPES {
+                self.end_page_command(context, at, &command, status, Some(completion));
+            }
+            return at;
+        }
         self.apply_command_status(context, at, &command, status);
         if self.portions[command.portion].kind == PortionKind::BitmapPages {
             self.continue_page_write_on(context, at, command.portion, command.member);
@@ -588,10 +624,16 @@ impl HostLayer for Array {
         }
         self.begin_due_rebuild_work(context, now);
         let bitmap_turn = self.advance_bitmap(context, now);
+        let stripe_turn = self.work_on_stripes(context, now);
         if self.send_waiting_commands(context, now) || self.locks.was_released {
             return now;
         }
-        self.refusals.front().map_or(Instant::FAR, |&(at, _)| at).min(self.rebuild_run_due()).min(bitmap_turn)
+        self.refusals
+            .front()
+            .map_or(Instant::FAR, |&(at, _)| at)
+            .min(self.rebuild_run_due())
+            .min(bitmap_turn)
+            .min(stripe_turn)
     }
 
     fn add_own_counts(&self, log_below: DriveLog) -> DriveLog {
@@ -610,14 +652,16 @@ impl HostLayer for Array {
     fn tags_to_abort(&self, _: &ArrayContext, slot: u32) -> Vec<u32> {
         let is_chosen = |portion: &Portion| portion.request_slot == slot && !portion.must_finish();
         let sent = |command: &MemberCommand| {
-            command.portion != NONE && command.sent && is_chosen(&self.portions[command.portion])
+            command.has_portion() && command.sent && is_chosen(&self.portions[command.portion])
         };
         (0..self.commands.places_ever_used()).filter(|&tag| sent(&self.commands[tag])).collect()
     }
 
     /// Translates a member's sectors into blocks of the volumes, and the write's number into its stamp.
     fn report_landing(&mut self, context: &mut ArrayContext, landing: Landing) {
-        if let Some(stamp) = self.numbering.find_stamp(landing.stamp) {
+        if let Some(parts) = self.numbering.find_gathered(landing.stamp) {
+            numbering::report_gathered(&self.volumes, &landing, parts, |part| context.landings.push_landing(part));
+        } else if let Some(stamp) = self.numbering.find_stamp(landing.stamp) {
             numbering::report_in_blocks(&self.volumes, &landing, stamp, |part| context.landings.push_landing(part));
         }
     }
@@ -658,11 +702,15 @@ impl HostLayer for Array {
                 self.restart_rebuild();
                 if *control == Control::PowerCut {
                     self.end_portions_where(context, now, Status::PowerLost, |_| true);
+                    self.lose_stripes(context, now);
                 }
             }
             Control::PowerOn => {
                 (self.powered, self.powered_since) = (true, Some(now));
                 self.reload_bitmap(now);
+                if self.stripes.busy_stripes().next().is_none() {
+                    self.stripes.forget_all();
+                }
                 if let Some(rebuild) = &mut self.rebuild {
                     rebuild.next_due = now;
                 }

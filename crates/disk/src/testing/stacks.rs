@@ -663,6 +663,7 @@ pub(super) fn with_random_array(mut stack: SmallStack, rng: &mut Rng) -> SmallSt
         queue: Discipline { policy: pick_one(rng, &[Policy::Fcfs, Policy::CLook]), ..Discipline::plain(Policy::Fcfs) },
         balance: pick_one(rng, &[ReadBalance::Nearest, ReadBalance::RoundRobin, ReadBalance::First]),
         parity: pick_one(rng, &[ParityWrite::Fewest, ParityWrite::Modify, ParityWrite::Reconstruct]),
+        stripe_cache: 256,
         rebuild_rate: 100_000_000,
         rebuild_run: 128,
         lost: if loses_member { 1 << rng.below(u64::from(members)) } else { 0 },

@@ -67,6 +67,14 @@ static KEYS: &[ProfileKey] = &[
         "how parity is updated: with the fewest reads, always by read-modify-write, or always by reconstruction",
     )
     .also(&["read-modify-write", "rmw"]),
+    ProfileKey::may(
+        "stripe_cache",
+        "",
+        KeyDomain::Whole(17, 32_768),
+        "256",
+        "pages of 4 KiB of each drive in the stripe cache, in which writes gather",
+    )
+    .also(&["stripe_cache_size", "stripes", "stripe cache"]),
     ProfileKey::must(
         "rebuild_mb_s",
         "MB/s",
@@ -112,6 +120,7 @@ static KEYS: &[ProfileKey] = &[
 static BELONGS: &[KeyCondition] = &[
     ("read", &["level", "second"], &["raid-1", "raid-10"]),
     ("parity", &["level", "second"], &["raid-5", "raid-6"]),
+    ("stripe_cache", &["level", "second"], &["raid-5", "raid-6"]),
     ("bitmap", &["level"], &["raid-1", "raid-10", "raid-5", "raid-6"]),
     ("bitmap_chunk_kib", &["bitmap"], &["internal"]),
     ("bitmap_delay_ms", &["bitmap"], &["internal"]),
@@ -127,6 +136,9 @@ fn raid_level(word: &str) -> RaidLevel {
         _ => RaidLevel::Raid0,
     }
 }
+
+/// md's default of `stripe_cache_size` (`NR_STRIPES`, drivers/md/raid5.c); its bounds are 17 and 32,768.
+const STRIPES: u32 = 256;
 
 /// md's default of `daemon_sleep`, 5 s (drivers/md/md-bitmap.c). The default size of a region is the model's
 /// ([`BitmapSpec::chunk`]).
@@ -199,6 +211,7 @@ fn build(figures: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer,
             "reconstruct" => ParityWrite::Reconstruct,
             _ => ParityWrite::Fewest,
         },
+        stripe_cache: figures.may_whole("stripe_cache").map_or(STRIPES, |pages| pages as u32),
         rebuild_rate: figures.bytes_per_s("rebuild_mb_s"),
         rebuild_run: kib_to_sectors("rebuild_run_kib"),
         lost: lost.map_or(0, |member| 1 << member),

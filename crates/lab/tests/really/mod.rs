@@ -409,6 +409,7 @@ pub fn merging(rng: &mut Rng, level: RaidLevel, lost: u64) -> Stack {
         queue: Discipline::plain(Policy::Fcfs),
         balance: ReadBalance::Nearest,
         parity: pick(rng, &[ParityWrite::Fewest, ParityWrite::Modify, ParityWrite::Reconstruct]),
+        stripe_cache: 256,
         rebuild_rate: 100_000_000,
         rebuild_run: 128,
         lost,

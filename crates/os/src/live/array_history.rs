@@ -285,6 +285,7 @@ mod tests {
                 queue: Discipline::plain(Policy::Fcfs),
                 balance: ReadBalance::First,
                 parity: ParityWrite::Fewest,
+                stripe_cache: 256,
                 rebuild_rate: 1 << 27,
                 rebuild_run: 128,
                 lost: 0,

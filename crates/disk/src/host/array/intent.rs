@@ -42,8 +42,6 @@ struct MemberIntent {
 pub(super) struct IntentQueue {
     /// Writes that may not begin yet.
     waiting: Vec<u32>,
-    /// Writes with parity that may not go on.
-    paused: Vec<u32>,
     /// An empty list to swap with, so that nothing is allocated.
     spare: Vec<u32>,
     /// The portion that carries the pages under way. A portion that a cut left behind may end after the power is back.
@@ -73,7 +71,7 @@ impl Array {
     pub(super) fn hold_for_bitmap(&mut self, portion_index: u32) -> bool {
         let Some(bitmap) = &mut self.bitmap else { return false };
         let portion = &mut self.portions[portion_index];
-        let writes = portion.op == Op::Write && matches!(portion.kind, PortionKind::Plain | PortionKind::ParityUpdate);
+        let writes = portion.op == Op::Write && matches!(portion.kind, PortionKind::Plain | PortionKind::Stripes);
         if !writes || portion.request_slot == NONE || self.lost_volumes >> portion.volume & 1 == 1 {
             return false;
         }
@@ -81,7 +79,7 @@ impl Array {
             portion.in_bitmap = true;
             portion.awaited_bitmap_write = bitmap.begin_write(portion.blocks, portion.locked);
         }
-        if portion.kind == PortionKind::ParityUpdate {
+        if portion.kind == PortionKind::Stripes {
             portion.awaited_bitmap_write = portion.awaited_bitmap_write.max(bitmap.urgent_write().unwrap_or(0));
         }
         let waits = !bitmap.is_write_over(portion.awaited_bitmap_write);
@@ -89,16 +87,6 @@ impl Array {
             self.intents.waiting.push(portion_index);
         }
         waits
-    }
-
-    /// Pauses a write with parity until the bitmap is stored, if newly set bits are on their way. True if it paused.
-    pub(super) fn pause_for_bitmap(&mut self, portion_index: u32) -> bool {
-        let is_urgent = self.bitmap.as_ref().is_some_and(|bitmap| bitmap.urgent_write().is_some());
-        let pauses = is_urgent && self.portions[portion_index].kind == PortionKind::ParityUpdate;
-        if pauses {
-            self.intents.paused.push(portion_index);
-        }
-        pauses
     }
 
     /// Resumes writes that waited for the bitmap, scans its bits, begins its next write.
@@ -121,12 +109,8 @@ impl Array {
         self.bitmap.as_ref().map_or(Instant::FAR, |bitmap| bitmap.next_scan())
     }
 
-    /// Continues paused writes, and begins waiting ones; without power the latter end.
+    /// Begins waiting writes; without power they end.
     fn resume_held_writes(&mut self, context: &mut ArrayContext, now: Instant) {
-        let paused = core::mem::replace(&mut self.intents.paused, core::mem::take(&mut self.intents.spare));
-        paused.iter().for_each(|&index| self.advance_portion(context, now, index));
-        self.intents.spare = paused;
-        self.intents.spare.clear();
         let waiting = core::mem::replace(&mut self.intents.waiting, core::mem::take(&mut self.intents.spare));
         for &index in &waiting {
             if self.powered {

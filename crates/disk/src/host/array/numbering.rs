@@ -5,14 +5,17 @@
 //! carry the number in place of a stamp, and parity covers all writes of its row up to its number. A landing from a
 //! member gets the stamp of its write back, and keeps the number.
 //!
+//! A command of the stripe cache carries several writes. It has a number of its own, under which the parts of its writes
+//! are kept.
+//!
 //! Stamps are kept by number only if landings are asked for, and only until nothing of the write can land any more.
 
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use super::layout::{ArrayVolume, Chunk};
 use super::portions::{MemberSpan, SectorBounds};
-use crate::block::{Landing, LandingKind, MemberRole, Request};
+use crate::block::{Landing, LandingKind, MemberRole};
 use crate::host::carried_writes::CarriedWrites;
 use crate::time::Instant;
 
@@ -26,12 +29,23 @@ struct NumberedWrite {
     stamp: u64,
 }
 
+/// Sectors of a member that a command of the stripe cache writes for one write, or a page of parity up to that write.
+#[derive(Clone, Copy)]
+pub(super) struct GatheredPart {
+    pub bounds: SectorBounds,
+    /// The number of the write, and its stamp.
+    pub number: u64,
+    pub stamp: u64,
+}
+
 /// The numbers given out.
 #[derive(Default)]
 pub(super) struct Numbering {
     last_number: u64,
     /// Writes that may still land, by rising number.
     kept: Vec<NumberedWrite>,
+    /// The parts of commands of the stripe cache, by the commands' numbers.
+    gathered: BTreeMap<u64, Vec<GatheredPart>>,
     /// How many entries trigger the next scan for ones to forget.
     scan_size: usize,
 }
@@ -46,15 +60,32 @@ impl Numbering {
         self.last_number
     }
 
-    /// Numbers a write that is accepted at `now`, and reports it.
-    pub(super) fn number_write(&mut self, landings: &mut CarriedWrites, now: Instant, request: &Request) -> u64 {
-        let number = self.next_number(landings, request.stamp);
+    /// Numbers a write to these blocks that is accepted at `now`, and reports it.
+    pub(super) fn number_write(
+        &mut self,
+        landings: &mut CarriedWrites,
+        now: Instant,
+        stamp: u64,
+        SectorBounds { from, end }: SectorBounds,
+    ) -> u64 {
+        let number = self.next_number(landings, stamp);
         if landings.are_wanted() {
-            let sectors = (request.lba, request.sectors);
-            let taken = Landing::new(sectors, request.stamp, (now, now), LandingKind::Taken);
+            let taken = Landing::new((from, (end - from) as u32), stamp, (now, now), LandingKind::Taken);
             landings.push_landing(Landing { role: MemberRole::Every, number, ..taken });
         }
         number
+    }
+
+    /// Numbers a command of the stripe cache that writes these parts.
+    pub(super) fn number_gathered(&mut self, parts: Vec<GatheredPart>) -> u64 {
+        self.last_number += 1;
+        self.gathered.insert(self.last_number, parts);
+        self.last_number
+    }
+
+    /// The parts of the command of the stripe cache with this number, if it is one.
+    pub(super) fn find_gathered(&self, number: u64) -> Option<&[GatheredPart]> {
+        self.gathered.get(&number).map(Vec::as_slice)
     }
 
     /// Numbers a run of a rebuild that begins at `now`, and reports it.
@@ -81,18 +112,20 @@ impl Numbering {
 
     /// True if the list has more than doubled since the last scan.
     pub(super) fn is_scan_due(&self) -> bool {
-        self.kept.len() > self.scan_size.max(MIN_SCAN_SIZE)
+        self.kept.len() + self.gathered.len() > self.scan_size.max(MIN_SCAN_SIZE)
     }
 
     /// Keeps only the writes whose number is in `unsettled`: those that can still land.
     pub(super) fn keep_unsettled(&mut self, unsettled: &BTreeSet<u64>) {
         self.kept.retain(|write| unsettled.contains(&write.number));
-        self.scan_size = 2 * self.kept.len();
+        self.gathered.retain(|number, _| unsettled.contains(number));
+        self.scan_size = 2 * (self.kept.len() + self.gathered.len());
     }
 
     /// The stamps in the list.
     pub(super) fn kept_stamps(&self) -> impl Iterator<Item = u64> {
-        self.kept.iter().map(|write| write.stamp)
+        let gathered = self.gathered.values().flatten().map(|part| part.stamp);
+        self.kept.iter().map(|write| write.stamp).chain(gathered)
     }
 }
 
@@ -100,6 +133,22 @@ impl Numbering {
 pub(super) fn report_member_event(landings: &mut CarriedWrites, now: Instant, member: u32, kind: LandingKind) {
     if landings.are_wanted() {
         landings.push_landing(Landing { member, ..Landing::new((0, 0), 0, (now, now), kind) });
+    }
+}
+
+/// Reports a landing of a command of the stripe cache, part by part.
+pub(super) fn report_gathered(
+    volumes: &[ArrayVolume],
+    landing: &Landing,
+    parts: &[GatheredPart],
+    mut report: impl FnMut(Landing),
+) {
+    for part in parts {
+        let (from, end) = (part.bounds.from.max(landing.lba), part.bounds.end.min(landing.end()));
+        if from < end {
+            let of_part = landing.slice_sectors(from - landing.lba, end - landing.lba);
+            report_in_blocks(volumes, &Landing { stamp: part.number, ..of_part }, part.stamp, &mut report);
+        }
     }
 }
 

@@ -1,24 +1,20 @@
-//! A row of a volume with parity: what a write reads first, what it writes, and what is read to reconstruct lost data.
-//! The array makes the commands and counts the time; this module only plans.
-//!
-//! Three methods give the new parity:
+//! What a write to a stripe reads first, and by which method it gets the new parity. The array makes the commands and
+//! counts the time; this module only plans.
 //!
 //! | method | reads |
 //! |---|---|
-//! | modify | the data to be overwritten, and the old parity |
-//! | reconstruct | the rest of the row |
-//! | whole | enough of the row's chunks to know all of it; used if needed data are lost |
+//! | modify (*read-modify-write*) | the pages to be written, and the old parity |
+//! | reconstruct (*reconstruct-write*) | the pages of data that are not written |
+//! | whole | enough of the pages to know all; used if pages are needed whose member is lost |
 //!
-//! The method with fewer reads is taken, reconstruct on a tie, as Linux does (`handle_stripe_dirtying` in
-//! `drivers/md/raid5.c`: read-modify-write only if it needs fewer). A row that is overwritten as a whole is not
-//! read. A write that touches several chunks of a row updates the parity of whole chunks.
-
-use core::ops::RangeInclusive;
+//! Pages in the stripe cache need no read. The method with fewer reads is taken, reconstruct on a tie, as Linux does
+//! (`handle_stripe_dirtying` in `drivers/md/raid5.c`: read-modify-write only if it needs fewer). Pages that are being read
+//! already do not count. If all pages of data are written, nothing is read.
 
 use super::layout::{ArrayVolume, MemberSet};
-use super::portions::{MemberSpan, SectorBounds};
+use super::stripe_cache::PAGE;
 
-/// How to update parity.
+/// How to update parity (`rmw_level` of Linux).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ParityWrite {
     /// The method with fewer reads.
@@ -29,245 +25,161 @@ pub enum ParityWrite {
     Reconstruct,
 }
 
-/// The method by which a write gets the new parity: the reads before it.
+/// The method by which a write gets the new parity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ParityMethod {
+    /// No parity is written: its members are lost.
     Nothing,
     Modify,
     Reconstruct,
     Whole,
 }
 
-/// A part of a row: data blocks, counted from the row's first.
+/// A write to a stripe: each set is of members.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RowPart {
-    pub volume: ArrayVolume,
-    pub row: u64,
-    pub blocks: SectorBounds,
+pub(super) struct StripeWrite {
+    /// The pages of data, and of parity.
+    pub data: MemberSet,
+    pub parity: MemberSet,
+    /// Pages written in part or wholly, and those written wholly.
+    pub touched: MemberSet,
+    pub covered: MemberSet,
+    /// Pages in memory, and pages on their way there.
+    pub current: MemberSet,
+    pub reading: MemberSet,
+    /// Members that can be read, and that are written.
+    pub readable: MemberSet,
+    pub writable: MemberSet,
 }
 
-impl RowPart {
-    /// The sectors of a column's chunk that the part covers.
-    fn covered_in_column(&self, column: u32) -> Option<SectorBounds> {
-        let start = u64::from(column) * self.volume.chunk;
-        let (from, end) = (self.blocks.from.max(start), self.blocks.end.min(start + self.volume.chunk));
-        (from < end).then(|| SectorBounds { from: from - start, end: end - start })
-    }
+/// The next step of a write to a stripe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ParityPlan {
+    pub method: ParityMethod,
+    /// Pages that must be in memory first, and are not.
+    pub missing: MemberSet,
+}
 
-    /// The sectors of a chunk that the part touches in any column; all of them if it touches several columns. These are
-    /// the sectors of the parity chunks that change.
-    pub fn chunk_bounds(&self) -> SectorBounds {
-        let SectorBounds { from, end } = self.blocks;
-        let (first, last) = (from / self.volume.chunk, (end - 1) / self.volume.chunk);
-        match first == last {
-            true => SectorBounds { from: from - first * self.volume.chunk, end: end - first * self.volume.chunk },
-            false => SectorBounds { from: 0, end: self.volume.chunk },
+/// The members with the data of a row, and with its parity.
+pub(super) fn row_members(volume: &ArrayVolume, row: u64) -> (MemberSet, MemberSet) {
+    let parity = (0..volume.parities()).fold(0, |set, parity| set | 1u64 << volume.parity_member(row, parity));
+    (((1u64 << volume.members) - 1) & !parity, parity)
+}
+
+impl StripeWrite {
+    /// Plans the next step; `None` if too many members are lost.
+    pub fn plan(&self, preferred: ParityWrite) -> Option<ParityPlan> {
+        let parity = self.parity & self.writable;
+        if parity == 0 {
+            let missing = self.touched & !self.covered & !self.current;
+            return (missing & !self.readable == 0).then_some(ParityPlan { method: ParityMethod::Nothing, missing });
         }
-    }
-
-    /// These sectors of the row's chunk on `member`, as sectors of the member.
-    fn member_span(&self, member: u32, in_chunk: SectorBounds) -> MemberSpan {
-        let start = self.volume.row_start(self.row);
-        MemberSpan { member, bounds: SectorBounds { from: start + in_chunk.from, end: start + in_chunk.end } }
-    }
-
-    /// The columns that the part touches.
-    fn touched_columns(&self) -> RangeInclusive<u32> {
-        (self.blocks.from / self.volume.chunk) as u32..=((self.blocks.end - 1) / self.volume.chunk) as u32
-    }
-
-    fn column_member(&self, column: u32) -> u32 {
-        self.volume.data_member(self.row, column, 0)
-    }
-
-    fn parity_members(&self) -> impl Iterator<Item = u32> + use<> {
-        let (volume, row) = (self.volume, self.row);
-        (0..volume.parities()).map(move |parity| volume.parity_member(row, parity))
-    }
-
-    /// The sectors of a column's chunk, within the chunk bounds, that the part does not cover: up to two ranges. Parity
-    /// is reconstructed from them.
-    fn uncovered_in_column(&self, column: u32) -> impl Iterator<Item = SectorBounds> {
-        let SectorBounds { from, end } = self.chunk_bounds();
-        let covered = self.covered_in_column(column).unwrap_or(SectorBounds { from: end, end });
-        let ranges = [SectorBounds { from, end: covered.from }, SectorBounds { from: covered.end, end }];
-        ranges.into_iter().filter(|range| range.from < range.end)
-    }
-
-    /// True if a column of the part is on a member outside `readable`.
-    pub(crate) fn touches_unreadable_member(&self, readable: MemberSet) -> bool {
-        self.touched_columns().any(|column| readable >> self.column_member(column) & 1 == 0)
-    }
-
-    /// The method to write the part if the members in `readable` can be read and those in `writable` written; `None` if
-    /// too many are lost.
-    pub(crate) fn choose_method(
-        &self,
-        readable: MemberSet,
-        writable: MemberSet,
-        preferred: ParityWrite,
-    ) -> Option<ParityMethod> {
-        let parities = self.parity_members().filter(|member| writable >> member & 1 == 1);
-        let can_read = |member: u32| readable >> member & 1 == 1;
-        let (mut modify_reads, mut reconstruct_reads) = (0, 0);
-        let (mut can_modify, mut can_reconstruct) = (true, true);
-        for parity in parities {
-            modify_reads += 1;
-            can_modify &= can_read(parity);
-        }
-        if modify_reads == 0 {
-            return Some(ParityMethod::Nothing);
-        }
-        for column in self.touched_columns() {
-            let is_readable = can_read(self.column_member(column));
-            modify_reads += 1;
-            can_modify &= is_readable;
-            let ranges = self.uncovered_in_column(column).count();
-            reconstruct_reads += ranges;
-            can_reconstruct &= ranges == 0 || is_readable;
-        }
-        // Each other column is read in one range.
-        let all = (1u64 << self.volume.members) - 1;
-        let mut others = (0..self.volume.columns()).filter(|column| !self.touched_columns().contains(column));
-        reconstruct_reads += self.volume.columns() as usize - self.touched_columns().count();
-        can_reconstruct &= readable & all == all || others.all(|column| can_read(self.column_member(column)));
-        let if_both = match preferred {
-            ParityWrite::Fewest if modify_reads < reconstruct_reads => ParityMethod::Modify,
-            ParityWrite::Modify => ParityMethod::Modify,
-            _ => ParityMethod::Reconstruct,
+        let modify = (self.touched | parity) & !self.current;
+        let reconstruct = self.data & !self.covered & !self.current;
+        let can_read = |pages: MemberSet| pages & !self.readable & !self.reading == 0;
+        let reads = |pages: MemberSet| (pages & !self.reading).count_ones();
+        let prefers_modify = match preferred {
+            ParityWrite::Fewest => reads(modify) < reads(reconstruct),
+            ParityWrite::Modify => reconstruct != 0,
+            ParityWrite::Reconstruct => false,
         };
-        match (can_modify, can_reconstruct) {
-            (_, true) if reconstruct_reads == 0 => Some(ParityMethod::Nothing),
-            (true, true) => Some(if_both),
-            (true, false) => Some(ParityMethod::Modify),
-            (false, true) => Some(ParityMethod::Reconstruct),
-            (false, false) => self.source_members(readable).is_some().then_some(ParityMethod::Whole),
-        }
+        Some(match (can_read(modify), can_read(reconstruct)) {
+            (true, true) if prefers_modify => ParityPlan { method: ParityMethod::Modify, missing: modify },
+            (_, true) => ParityPlan { method: ParityMethod::Reconstruct, missing: reconstruct },
+            (true, false) => ParityPlan { method: ParityMethod::Modify, missing: modify },
+            (false, false) => {
+                ParityPlan { method: ParityMethod::Whole, missing: self.whole_row_sources()? & !self.current }
+            }
+        })
     }
 
-    /// Readable members that suffice to know the whole row: data first, then P, then Q. `None` if there are too few.
-    pub(crate) fn source_members(&self, readable: MemberSet) -> Option<MemberSet> {
-        let columns = self.volume.columns();
-        let data = (0..columns).map(|column| self.column_member(column));
-        let chosen =
-            data.chain(self.parity_members()).filter(|member| readable >> member & 1 == 1).take(columns as usize);
-        let chosen = chosen.fold(0u64, |all, member| all | 1 << member);
-        (chosen.count_ones() == columns).then_some(chosen)
-    }
-
-    /// Calls `read` with each range to be read before a write by this method.
-    pub(crate) fn for_each_read(&self, method: ParityMethod, readable: MemberSet, mut read: impl FnMut(MemberSpan)) {
-        match method {
-            ParityMethod::Nothing => {}
-            ParityMethod::Whole => self.for_each_source_read(readable, read),
-            ParityMethod::Modify => {
-                for column in self.touched_columns() {
-                    if let Some(covered) = self.covered_in_column(column) {
-                        read(self.member_span(self.column_member(column), covered));
-                    }
-                }
-                let parities = self.parity_members().filter(|member| readable >> member & 1 == 1);
-                parities.for_each(|member| read(self.member_span(member, self.chunk_bounds())));
-            }
-            ParityMethod::Reconstruct => {
-                for column in 0..self.volume.columns() {
-                    for range in self.uncovered_in_column(column) {
-                        read(self.member_span(self.column_member(column), range));
-                    }
-                }
+    /// Pages that suffice to know the whole stripe: those in memory, then data, then parity. `None` if there are too few.
+    pub fn whole_row_sources(&self) -> Option<MemberSet> {
+        let known = self.current | self.readable | self.reading;
+        let in_order = [self.data & self.current, self.data & known, self.parity & self.current, self.parity & known];
+        let mut sources: MemberSet = 0;
+        for member in in_order.into_iter().flat_map(members_of) {
+            if sources.count_ones() < self.data.count_ones() {
+                sources |= 1 << member;
             }
         }
+        (sources.count_ones() == self.data.count_ones()).then_some(sources)
     }
 
     /// How many sectors the processor reads to compute the parity by this method. Lost data are computed first.
-    pub(crate) fn computed_sectors(&self, method: ParityMethod, writable: MemberSet) -> u64 {
-        let SectorBounds { from, end } = self.chunk_bounds();
-        let row = u64::from(self.volume.columns()) * (end - from);
-        match method {
-            ParityMethod::Nothing if !self.parity_members().any(|member| writable >> member & 1 == 1) => 0,
-            ParityMethod::Nothing | ParityMethod::Reconstruct => row,
+    pub fn computed_sectors(&self, method: ParityMethod) -> u64 {
+        let pages = match method {
+            ParityMethod::Nothing => 0,
+            ParityMethod::Reconstruct => self.data.count_ones(),
             // Old and new data, and the old parities.
-            ParityMethod::Modify => {
-                2 * (self.blocks.end - self.blocks.from) + u64::from(self.volume.parities()) * (end - from)
-            }
-            ParityMethod::Whole => 2 * row,
-        }
+            ParityMethod::Modify => 2 * self.touched.count_ones() + self.parity.count_ones(),
+            ParityMethod::Whole => 2 * self.data.count_ones(),
+        };
+        u64::from(pages) * PAGE
     }
+}
 
-    /// Calls `read` with each range to be read to know the whole row within the part's chunk bounds; with none if too many
-    /// members are lost.
-    pub(crate) fn for_each_source_read(&self, readable: MemberSet, mut read: impl FnMut(MemberSpan)) {
-        let sources = self.source_members(readable).unwrap_or(0);
-        let members = (0..self.volume.members).filter(|member| sources >> member & 1 == 1);
-        members.for_each(|member| read(self.member_span(member, self.chunk_bounds())));
-    }
-
-    /// Calls `write` with each range to be written: data and parities, on the members in `writable`.
-    pub(crate) fn for_each_write(&self, writable: MemberSet, mut write: impl FnMut(MemberSpan)) {
-        for column in self.touched_columns() {
-            let member = self.column_member(column);
-            if let Some(covered) = self.covered_in_column(column).filter(|_| writable >> member & 1 == 1) {
-                write(self.member_span(member, covered));
-            }
-        }
-        let parities = self.parity_members().filter(|member| writable >> member & 1 == 1);
-        parities.for_each(|member| write(self.member_span(member, self.chunk_bounds())));
-    }
+/// The members of a set, rising.
+pub(super) fn members_of(set: MemberSet) -> impl Iterator<Item = u32> {
+    let lowest = |rest: &MemberSet| (*rest != 0).then(|| rest.trailing_zeros());
+    core::iter::successors(Some(set), |rest| Some(rest & rest.wrapping_sub(1))).map_while(move |rest| lowest(&rest))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::layout::RaidLevel;
     use super::*;
-    use alloc::vec::Vec;
 
     const ALL: MemberSet = 0b11111;
 
-    /// Row 0 of five drives: data on 0 to 3 and P on 4, or data on 1 to 3, P on 4 and Q on 0.
-    fn row_part(level: RaidLevel, from: u64, end: u64) -> RowPart {
+    /// A write to these members of row 0 of five drives, all of whose pages can be read: data on 0 to 3 and P on 4, or data
+    /// on 1 to 3, P on 4 and Q on 0.
+    fn write(level: RaidLevel, touched: MemberSet) -> StripeWrite {
         let volume = ArrayVolume { level, members: 5, chunk: 16, first: 0, sectors: 160 };
-        RowPart { volume, row: 0, blocks: SectorBounds { from, end } }
+        let (data, parity) = row_members(&volume, 0);
+        StripeWrite { data, parity, touched, covered: touched, current: 0, reading: 0, readable: ALL, writable: ALL }
     }
 
-    /// Member, first sector and end.
-    fn span_figures(span: MemberSpan) -> (u32, u64, u64) {
-        (span.member, span.bounds.from, span.bounds.end)
+    fn without(lost: MemberSet, write: StripeWrite) -> StripeWrite {
+        StripeWrite { readable: ALL & !lost, writable: ALL & !lost, ..write }
     }
 
-    /// The reads before a write of the part, if both reads and writes can go to `members` only.
-    fn reads(part: RowPart, members: MemberSet) -> Option<Vec<(u32, u64, u64)>> {
-        let method = part.choose_method(members, members, ParityWrite::Fewest)?;
-        let mut all = Vec::new();
-        part.for_each_read(method, members, |span| all.push(span_figures(span)));
-        Some(all)
+    fn planned(write: StripeWrite) -> Option<(ParityMethod, MemberSet)> {
+        write.plan(ParityWrite::Fewest).map(|plan| (plan.method, plan.missing))
     }
+
+    use ParityMethod::{Modify, Nothing, Reconstruct, Whole};
 
     #[test]
     fn the_method_with_fewer_reads_is_taken() {
-        let (one, three) = (row_part(RaidLevel::Raid5, 16, 24), row_part(RaidLevel::Raid5, 0, 48));
-        assert_eq!(reads(one, ALL).unwrap(), [(1, 0, 8), (4, 0, 8)], "modify: two reads against three");
-        assert_eq!(reads(three, ALL).unwrap(), [(3, 0, 16)], "reconstruct: one read against four");
-        assert_eq!(reads(row_part(RaidLevel::Raid5, 0, 64), ALL).unwrap(), [], "a whole row");
-        let one = row_part(RaidLevel::Raid6, 0, 8);
-        assert_eq!(reads(one, ALL).unwrap(), [(2, 0, 8), (3, 0, 8)], "reconstruct: two against three");
-        assert_eq!(one.choose_method(ALL, ALL, ParityWrite::Modify), Some(ParityMethod::Modify));
+        assert_eq!(planned(write(RaidLevel::Raid5, 0b10)), Some((Modify, 0b10010)), "two reads against three");
+        assert_eq!(planned(write(RaidLevel::Raid5, 0b111)), Some((Reconstruct, 0b1000)), "one read against four");
+        assert_eq!(planned(write(RaidLevel::Raid5, 0b1111)), Some((Reconstruct, 0)), "the whole row");
+        let one = write(RaidLevel::Raid6, 0b10);
+        assert_eq!(planned(one), Some((Reconstruct, 0b1100)), "two against three");
+        assert_eq!(one.plan(ParityWrite::Modify).map(|plan| plan.method), Some(Modify));
+    }
+
+    /// A sequential writer of a page after a page down a row of five: 2, 1, 1 and 0 reads (`md.md`: a byte read for each
+    /// byte written).
+    #[test]
+    fn pages_in_memory_are_not_read_again() {
+        let later = |touched, current| StripeWrite { current, ..write(RaidLevel::Raid5, touched) };
+        assert_eq!(planned(later(0b10, 0b10001)), Some((Modify, 0b10)), "one read against two");
+        assert_eq!(planned(later(0b100, 0b10011)), Some((Reconstruct, 0b1000)), "one against one");
+        assert_eq!(planned(later(0b1000, 0b11111)), Some((Reconstruct, 0)));
+        let reading = StripeWrite { reading: 0b10001, ..write(RaidLevel::Raid5, 0b11) };
+        assert_eq!(planned(reading), Some((Modify, 0b10011)), "one more read against two");
     }
 
     #[test]
     fn what_is_lost_is_gone_around() {
-        let one = row_part(RaidLevel::Raid5, 16, 24);
-        assert_eq!(reads(one, ALL & !2).unwrap(), [(0, 0, 8), (2, 0, 8), (3, 0, 8)], "its own drive: the other data");
-        assert_eq!(reads(one, ALL & !1).unwrap(), [(1, 0, 8), (4, 0, 8)], "another drive: modify");
-        assert_eq!(reads(one, ALL & !16).unwrap(), [], "parity: nothing to keep up");
-        let two = row_part(RaidLevel::Raid5, 8, 24);
-        assert_eq!(reads(two, ALL & !1).unwrap(), [(1, 0, 16), (2, 0, 16), (3, 0, 16), (4, 0, 16)], "the whole row");
-        assert_eq!(reads(two, ALL & !3), None, "too much is lost");
-    }
-
-    #[test]
-    fn writes_go_to_data_and_parity() {
-        let mut all = Vec::new();
-        row_part(RaidLevel::Raid6, 8, 24).for_each_write(ALL & !1, |span| all.push(span_figures(span)));
-        assert_eq!(all, [(1, 8, 16), (2, 0, 8), (4, 0, 16)]);
+        let one = write(RaidLevel::Raid5, 0b10);
+        assert_eq!(planned(without(0b10, one)), Some((Reconstruct, 0b1101)), "its own drive: the other data");
+        assert_eq!(planned(without(0b1, one)), Some((Modify, 0b10010)), "another drive");
+        assert_eq!(planned(without(0b10000, one)), Some((Nothing, 0)), "parity: nothing to keep up");
+        let part = StripeWrite { covered: 0, ..one };
+        assert_eq!(planned(without(0b10, part)), Some((Whole, 0b11101)), "a part of a lost page: the whole row");
+        assert_eq!(planned(without(0b11, one)), None, "too much is lost");
     }
 }

@@ -1,21 +1,26 @@
 //! Work in progress in an array: requests from above, the portions into which they are split, the commands of each
 //! portion, and the locks on ranges of the members.
 //!
-//! A portion that changes a row, or needs a stable one, locks its range of the members until it ends. Portions that
-//! overlap the range wait, in order of arrival. So writes update the parity one after another, and copies stay equal.
+//! A portion that changes copies or a row, or needs stable ones, locks its range of the members until it ends. Portions
+//! that overlap the range wait, in order of arrival. So copies stay equal, and no row changes under a rebuild. Portions that
+//! go by stripes share their ranges: the stripe cache orders what they do.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::bitmap::BitmapWriteNumber;
 use super::layout::MemberSet;
-use crate::block::{Op, Status};
+use crate::block::{Flags, Op, Status};
 use crate::record::Ledger;
 use crate::slab::Slab;
 use crate::time::Instant;
 
 /// No portion, or no request: the work is the array's own.
 pub(super) const NONE: u32 = u32::MAX;
+/// In place of a portion: the command belongs to the stripe cache.
+pub(super) const STRIPES: u32 = u32::MAX - 1;
+/// The command belonged to the stripe cache before the host lost its power.
+pub(super) const FORGOTTEN: u32 = u32::MAX - 2;
 
 /// A range of sectors of the members, or of blocks of a volume, without its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,10 +45,8 @@ pub(super) struct MemberSpan {
 pub(super) enum PortionKind {
     /// Commands to the members that hold the blocks: reads, and writes without parity.
     Plain,
-    /// A write to rows with parity.
-    ParityUpdate,
-    /// A read of a row with lost data.
-    DegradedRead,
+    /// A write to rows with parity, or a read of rows that may lack data: goes by the stripe cache.
+    Stripes,
     /// A flush of all members.
     Flush,
     /// Blocks that a rebuild reads and writes together.
@@ -80,8 +83,10 @@ pub(super) struct Portion {
     pub must_restart: bool,
     /// The portion has its lock, and its first commands were made.
     pub begun: bool,
-    /// The reads are over; writes are in flight.
+    /// The reads are over, and writes are in flight; of a portion that goes by stripes: its first page was added.
     pub writing: bool,
+    /// For a portion that goes by stripes: the block at which its bio begins, and the page from which it is to be added.
+    pub next_page: (u64, u64),
     /// The bitmap counts it as a write under way.
     pub in_bitmap: bool,
     /// The write of the bitmap after which the portion begins.
@@ -109,6 +114,7 @@ impl Portion {
             must_restart: false,
             begun: false,
             writing: false,
+            next_page: (0, 0),
             in_bitmap: false,
             awaited_bitmap_write: 0,
             in_use: true,
@@ -116,10 +122,16 @@ impl Portion {
     }
 
     /// True if both lock some sector of a column.
-    fn conflicts_with(&self, other: &Portion) -> bool {
+    fn overlaps(&self, other: &Portion) -> bool {
         self.locked_columns & other.locked_columns != 0
             && self.locked.from < other.locked.end
             && other.locked.from < self.locked.end
+    }
+
+    /// True if it cannot hold its lock together with `other`.
+    fn conflicts_with(&self, other: &Portion) -> bool {
+        let is_shared = self.kind == PortionKind::Stripes && other.kind == PortionKind::Stripes;
+        !is_shared && self.overlaps(other)
     }
 
     /// True if it is in use and belongs to a rebuild.
@@ -127,13 +139,20 @@ impl Portion {
         self.in_use && matches!(self.kind, PortionKind::RebuildRun | PortionKind::RebuildFlush)
     }
 
+    /// Takes over the status with which a part of it ended, unless an earlier part failed.
+    pub(crate) fn keep_first_error(&mut self, status: Status) {
+        if self.status == Status::Done {
+            self.status = status;
+        }
+    }
+
     /// True if it must end what it began, even if its request is aborted: otherwise copies or a row would differ.
     pub(crate) fn must_finish(&self) -> bool {
         match self.kind {
-            PortionKind::ParityUpdate => self.writing,
+            PortionKind::Stripes => self.writing,
             PortionKind::Plain => self.begun && self.op == Op::Write && self.locked_columns != 0,
             PortionKind::RebuildRun | PortionKind::RebuildFlush | PortionKind::BitmapPages => true,
-            PortionKind::Flush | PortionKind::DegradedRead => false,
+            PortionKind::Flush => false,
         }
     }
 }
@@ -141,13 +160,23 @@ impl Portion {
 /// A command to a member, waiting or sent.
 #[derive(Clone, Copy)]
 pub(super) struct MemberCommand {
-    /// The index of its portion; [`NONE`] if the place is free.
+    /// The index of its portion, or [`STRIPES`]; [`NONE`] if the place is free.
     pub portion: u32,
     pub member: u32,
     pub op: Op,
     pub lba: u64,
     pub sectors: u32,
+    pub stamp: u64,
+    /// For a command of the stripe cache: the flags of the accesses that it serves.
+    pub flags: Flags,
     pub sent: bool,
+}
+
+impl MemberCommand {
+    /// True if it serves a portion.
+    pub fn has_portion(&self) -> bool {
+        self.portion < FORGOTTEN
+    }
 }
 
 /// The range locks, and the portions that wait for one, by index.
@@ -163,14 +192,19 @@ impl RangeLocks {
     /// Locks the range of a portion, or makes the portion wait for it. True if it is locked.
     pub(crate) fn lock_or_wait(&mut self, portions: &Slab<Portion>, portion_index: u32) -> bool {
         let wanted = &portions[portion_index];
-        let is_free = wanted.locked_columns == 0
-            || !self.holding.iter().chain(&self.waiting).any(|&other| portions[other].conflicts_with(wanted));
+        let is_free = wanted.locked_columns == 0 || !self.must_wait(portions, wanted, self.waiting.len());
         match is_free {
             true if wanted.locked_columns != 0 => self.holding.push(portion_index),
             true => {}
             false => self.waiting.push_back(portion_index),
         }
         is_free
+    }
+
+    /// True if a portion cannot have its lock: another one holds it, or one of the first `before` that wait overlaps it.
+    fn must_wait(&self, portions: &Slab<Portion>, wanted: &Portion, before: usize) -> bool {
+        self.holding.iter().any(|&other| portions[other].conflicts_with(wanted))
+            || self.waiting.iter().take(before).any(|&other| portions[other].overlaps(wanted))
     }
 
     /// Releases the lock of a portion, or ends its wait.
@@ -191,8 +225,7 @@ impl RangeLocks {
         }
         for place in 0..self.waiting.len() {
             let portion_index = self.waiting[place];
-            let mut before = self.holding.iter().chain(self.waiting.iter().take(place));
-            if !before.any(|&other| portions[other].conflicts_with(&portions[portion_index])) {
+            if !self.must_wait(portions, &portions[portion_index], place) {
                 self.waiting.remove(place);
                 self.holding.push(portion_index);
                 return Some(portion_index);

@@ -3,10 +3,10 @@
 //! Portions are named by their index in the array's list.
 
 use super::layout::{ArrayVolume, MemberSet, RaidLevel};
-use super::parity::RowPart;
 use super::portions::{MemberCommand, MemberSpan, NONE, Portion, PortionKind, SectorBounds};
+use super::stripe_cache::PAGE;
 use super::{Array, ArrayContext, ArrayMember, REFUSAL, ReadBalance};
-use crate::block::{Op, Status};
+use crate::block::{Flags, Limits, Op, Status};
 use crate::record::{Effort, Part};
 use crate::time::Instant;
 
@@ -30,15 +30,18 @@ impl Array {
         if request.op == Op::Flush {
             return self.begin_portion(context, now, portion);
         }
-        if request.op == Op::Write {
-            portion.write_number = self.numbering.number_write(&mut context.landings, now, &request);
-        }
         let mut start = 0;
         for index in 0..self.volumes.len() {
             let volume = self.volumes[index];
             let (from, end) = (request.lba.max(start), request.end().min(start + volume.capacity()));
             if from < end {
                 let blocks = SectorBounds { from: from - start, end: end - start };
+                // The stripe cache numbers a write when it adds the first page.
+                if request.op == Op::Write && volume.parities() == 0 {
+                    let bounds = SectorBounds { from, end };
+                    portion.write_number =
+                        self.numbering.number_write(&mut context.landings, now, request.stamp, bounds);
+                }
                 self.split_in_volume(context, now, &volume, Portion { volume: index as u8, blocks, ..portion });
             }
             start += volume.capacity();
@@ -48,55 +51,18 @@ impl Array {
     /// Splits the part of a request in one volume.
     fn split_in_volume(&mut self, context: &mut ArrayContext, now: Instant, volume: &ArrayVolume, portion: Portion) {
         let plain = Portion { kind: PortionKind::Plain, ..portion };
+        let by_stripes = Portion { kind: PortionKind::Stripes, next_page: (portion.blocks.from, 0), ..portion };
         match (volume.parities() > 0, portion.op) {
             _ if self.lost_volumes >> portion.volume & 1 == 1 => self.begin_portion(context, now, plain),
             (false, Op::Write) if volume.copies() > 1 => {
                 self.begin_portion(context, now, with_locked_range(volume, plain))
             }
             (false, _) => self.begin_portion(context, now, plain),
-            (true, Op::Write) => self.split_parity_write(context, now, volume, portion),
-            (true, _) if self.missing_members == 0 => self.begin_portion(context, now, plain),
-            (true, _) => self.split_degraded_read(context, now, volume, portion),
-        }
-    }
-
-    /// Splits a write row by row. Whole rows stay together, because they need no reads.
-    fn split_parity_write(&mut self, context: &mut ArrayContext, now: Instant, volume: &ArrayVolume, write: Portion) {
-        let mut from = write.blocks.from;
-        while from < write.blocks.end {
-            let (row, rest) = (volume.row_sectors(), write.blocks.end - from);
-            let end = match from.is_multiple_of(row) && rest >= row {
-                true => from + rest / row * row,
-                false => (from / row * row + row).min(write.blocks.end),
-            };
-            let blocks = SectorBounds { from, end };
-            let portion = Portion { kind: PortionKind::ParityUpdate, blocks, ..write };
-            self.begin_portion(context, now, with_locked_range(volume, portion));
-            from = end;
-        }
-    }
-
-    /// Splits a read: rows with lost data one by one, the others together.
-    fn split_degraded_read(&mut self, context: &mut ArrayContext, now: Instant, volume: &ArrayVolume, read: Portion) {
-        // The blocks `plain_from..from` are not begun, and need no lost data.
-        let (mut plain_from, mut from) = (read.blocks.from, read.blocks.from);
-        let plain = |blocks| Portion { kind: PortionKind::Plain, blocks, ..read };
-        while from < read.blocks.end {
-            let end = (from / volume.row_sectors() * volume.row_sectors() + volume.row_sectors()).min(read.blocks.end);
-            let blocks = SectorBounds { from, end };
-            let readable = self.members_readable_before(member_sector_after(volume, end));
-            if row_part(volume, blocks).touches_unreadable_member(readable) {
-                if plain_from < from {
-                    self.begin_portion(context, now, plain(SectorBounds { from: plain_from, end: from }));
-                }
-                let portion = Portion { kind: PortionKind::DegradedRead, blocks, ..read };
-                self.begin_portion(context, now, with_locked_range(volume, portion));
-                plain_from = end;
+            (true, Op::Read) if self.missing_members == 0 => self.begin_portion(context, now, plain),
+            (true, _) if !takes_flags(&context.limits_below(0), context.slots[portion.request_slot].request.flags) => {
+                context.slots[portion.request_slot].keep_first_error(Status::Unsupported);
             }
-            from = end;
-        }
-        if plain_from < read.blocks.end {
-            self.begin_portion(context, now, plain(SectorBounds { from: plain_from, ..read.blocks }));
+            (true, _) => self.begin_portion(context, now, with_locked_range(volume, by_stripes)),
         }
     }
 
@@ -126,8 +92,8 @@ impl Array {
             PortionKind::Flush | PortionKind::RebuildFlush => self.flush_members(now, portion_index),
             PortionKind::RebuildRun => self.read_rebuild_run(now, portion_index),
             PortionKind::Plain => self.access_copies(now, portion_index),
-            PortionKind::ParityUpdate => self.read_for_update(context, now, portion_index),
-            PortionKind::DegradedRead => self.read_to_reconstruct(context, now, portion_index),
+            // The stripe cache adds its pages, and then takes back the added count.
+            PortionKind::Stripes => return self.stripe_queue.push_back(portion_index),
             // `send_bitmap_pages` has made its commands.
             PortionKind::BitmapPages => {}
         }
@@ -171,7 +137,11 @@ impl Array {
     pub(super) fn flush_member(&mut self, now: Instant, portion_index: u32, member: u32) {
         let lba = self.members[member as usize].queued_end;
         let op = Op::Flush;
-        self.queue_command(now, MemberCommand { portion: portion_index, member, op, lba, sectors: 0, sent: false });
+        let (portion, stamp) = (portion_index, self.portions[portion_index].write_number);
+        self.queue_command(
+            now,
+            MemberCommand { portion, member, op, lba, sectors: 0, stamp, flags: Flags::NONE, sent: false },
+        );
     }
 
     /// Makes the commands that read one copy, or write all, chunk by chunk. Chunks that are contiguous on a member are
@@ -264,42 +234,8 @@ impl Array {
         }
     }
 
-    /// Makes the reads that a write to a row with parity needs first.
-    fn read_for_update(&mut self, context: &mut ArrayContext, now: Instant, portion_index: u32) {
-        let portion = self.portions[portion_index];
-        let volume = self.volumes[usize::from(portion.volume)];
-        let sectors = portion.blocks.end - portion.blocks.from;
-        if sectors > volume.row_sectors() {
-            return self.charge_parity(context, portion_index, sectors);
-        }
-        let part = row_part(&volume, portion.blocks);
-        let readable = self.members_readable_before(portion.locked.end) & !portion.avoided_members;
-        let writable = self.members_writable_from(portion.locked.from);
-        match part.choose_method(readable, writable, self.spec.parity) {
-            Some(method) => {
-                self.charge_parity(context, portion_index, part.computed_sectors(method, writable));
-                part.for_each_read(method, readable, |span| self.queue_span(now, portion_index, Op::Read, span));
-            }
-            None => self.fail_portion(portion_index),
-        }
-    }
-
-    /// Makes the reads of a row from which its lost data are reconstructed.
-    fn read_to_reconstruct(&mut self, context: &mut ArrayContext, now: Instant, portion_index: u32) {
-        let portion = self.portions[portion_index];
-        let volume = self.volumes[usize::from(portion.volume)];
-        let part = row_part(&volume, portion.blocks);
-        let readable = self.members_readable_before(portion.locked.end) & !portion.avoided_members;
-        if part.source_members(readable).is_none() {
-            return self.fail_portion(portion_index);
-        }
-        let SectorBounds { from, end } = part.chunk_bounds();
-        self.charge_parity(context, portion_index, u64::from(volume.columns()) * (end - from));
-        part.for_each_source_read(readable, |span| self.queue_span(now, portion_index, Op::Read, span));
-    }
-
     /// Charges the portion's request with this many sectors of parity work.
-    fn charge_parity(&mut self, context: &mut ArrayContext, portion_index: u32, sectors: u64) {
+    pub(super) fn charge_parity(&mut self, context: &mut ArrayContext, portion_index: u32, sectors: u64) {
         let slot = self.portions[portion_index].request_slot;
         if slot != NONE {
             let effort = Effort { parity: sectors as u32, ..Effort::default() };
@@ -307,26 +243,12 @@ impl Array {
         }
     }
 
-    /// Makes the writes of a portion whose reads are over.
-    pub(super) fn write_after_reads(&mut self, context: &mut ArrayContext, now: Instant, portion_index: u32) {
-        let portion = self.portions[portion_index];
-        let volume = self.volumes[usize::from(portion.volume)];
+    /// Makes the writes of a run of the rebuild whose reads are over.
+    pub(super) fn write_rebuild_run(&mut self, context: &mut ArrayContext, now: Instant, portion_index: u32) {
+        let bounds = self.portions[portion_index].locked;
         self.portions[portion_index].commands_left += 1;
-        // Members of which the whole locked range is written.
-        let whole_members = if portion.kind == PortionKind::RebuildRun {
-            self.rebuilt_member()
-        } else {
-            let writable = self.members_writable_from(portion.locked.from);
-            if portion.blocks.end - portion.blocks.from <= volume.row_sectors() {
-                let part = row_part(&volume, portion.blocks);
-                part.for_each_write(writable, |span| self.queue_span(now, portion_index, Op::Write, span));
-                0
-            } else {
-                writable
-            }
-        };
-        for member in (0..volume.members).filter(|member| whole_members >> member & 1 == 1) {
-            self.queue_span(now, portion_index, Op::Write, MemberSpan { member, bounds: portion.locked });
+        if let Some(member) = self.rebuild.map(|rebuild| rebuild.member) {
+            self.queue_span(now, portion_index, Op::Write, MemberSpan { member, bounds });
         }
         self.finish_dispatch(context, now, portion_index);
     }
@@ -351,9 +273,11 @@ impl Array {
                 }
                 (None, Some(block)) if volume.parities() > 0 => {
                     let reconstruction = Portion {
-                        kind: PortionKind::DegradedRead,
+                        kind: PortionKind::Stripes,
                         blocks: SectorBounds { from: block, end: block + (end - from) },
+                        next_page: (block, 0),
                         avoided_members,
+                        writing: false,
                         commands_left: 0,
                         begun: false,
                         ..portion
@@ -381,14 +305,20 @@ impl Array {
                 limit
             };
             let sectors = (stop - lba) as u32;
-            self.queue_command(now, MemberCommand { portion, member, op, lba, sectors, sent: false });
+            let stamp = self.portions[portion].write_number;
+            self.queue_command(
+                now,
+                MemberCommand { portion, member, op, lba, sectors, stamp, flags: Flags::NONE, sent: false },
+            );
             lba = stop;
         }
     }
 
-    fn queue_command(&mut self, now: Instant, command: MemberCommand) {
+    pub(super) fn queue_command(&mut self, now: Instant, command: MemberCommand) {
         let tag = self.commands.put(command);
-        self.portions[command.portion].commands_left += 1;
+        if command.has_portion() {
+            self.portions[command.portion].commands_left += 1;
+        }
         let member = &mut self.members[command.member as usize];
         member.queued_end = command.lba + u64::from(command.sectors);
         member.waiting.push(now, command.lba, tag);
@@ -396,25 +326,22 @@ impl Array {
     }
 }
 
-/// The part of one row that these blocks form.
-fn row_part(volume: &ArrayVolume, blocks: SectorBounds) -> RowPart {
-    let row = blocks.from / volume.row_sectors();
-    let start = row * volume.row_sectors();
-    RowPart { volume: *volume, row, blocks: SectorBounds { from: blocks.from - start, end: blocks.end - start } }
+/// True if members of these limits take commands with these flags. A stripe serves several requests: one whose flags the
+/// members refuse must not fail the others.
+fn takes_flags(limits: &Limits, flags: Flags) -> bool {
+    let has_order = flags.has(Flags::ORDERED) || flags.has(Flags::HEAD_OF_QUEUE);
+    (limits.fua || !flags.has(Flags::FUA)) && !(has_order && limits.queuing.is_ata())
 }
 
-/// The first sector of each member after the rows of all blocks before `block_end`.
-fn member_sector_after(volume: &ArrayVolume, block_end: u64) -> u64 {
-    volume.row_start(block_end.div_ceil(volume.row_sectors()))
-}
-
-/// The portion with the range that it locks: its rows; for mirrors, only the sectors or pairs that it touches.
+/// The portion with the range that it locks: its rows; within one chunk only the sectors that it touches, with parity whole
+/// pages of them; on RAID 10 only the pairs.
 fn with_locked_range(volume: &ArrayVolume, portion: Portion) -> Portion {
     let (first, last) = (volume.row_position(portion.blocks.from), volume.row_position(portion.blocks.end - 1));
     let is_in_one_chunk = first.row == last.row && first.column == last.column;
-    let locked = if volume.parities() == 0 && is_in_one_chunk {
-        let start = volume.row_start(first.row);
-        SectorBounds { from: start + first.within, end: start + last.within + 1 }
+    let locked = if is_in_one_chunk {
+        let (start, unit) = (volume.row_start(first.row), if volume.parities() > 0 { PAGE } else { 1 });
+        let from = start + first.within / unit * unit;
+        SectorBounds { from, end: start + (last.within + 1).next_multiple_of(unit) }
     } else {
         SectorBounds { from: volume.row_start(first.row), end: volume.row_start(last.row + 1) }
     };
