@@ -267,7 +267,9 @@ impl Driver {
             return self.urgent.push_back(number);
         }
         let merges_op = self.spec.merge && (self.spec.merge_reads || request.op != Op::Read);
-        let merges = merges_op && can_merge(&request) && request.end() <= self.capacity;
+        // A write that a flush must follow has its own command (`block/blk-flush.c`: such requests are never merged).
+        let stands_alone = context.slots[piece.request_slot].note.flush_follows;
+        let merges = merges_op && can_merge(&request) && !stands_alone && request.end() <= self.capacity;
         if merges && self.try_merge_piece(&request, piece) {
             return;
         }

@@ -1,10 +1,11 @@
 //! Merging: finds the waiting commands with which a request can become one command, because they end where it begins or
 //! begin where it ends.
 //!
-//! Reads merge with reads and writes with writes, of one unit, up to the largest transfer. Requests with forced unit
-//! access, *ordered* or for the head of the queue do not merge; nor do commands that are below already. Overlapping
-//! requests are no neighbours, so they are never in one command. A command carries the largest stamp of its requests, and
-//! a driver that merges reports each landing under the stamp of its own request (`host/carried_writes.rs`).
+//! Reads merge with reads and writes with writes, of one unit, up to the largest transfer. Forced writes, also those that
+//! a flush follows, and requests that are *ordered* or for the head of the queue do not merge; nor do commands that are
+//! below already. Overlapping requests are no neighbours, so they are never in one command. A command carries the largest
+//! stamp of its requests, and a driver that merges reports each landing under the stamp of its own request
+//! (`host/carried_writes.rs`).
 
 use alloc::vec::Vec;
 
