@@ -349,6 +349,8 @@ pub struct Limits {
     pub physical: u32,
     /// Largest request in sectors.
     pub max_transfer: u32,
+    /// The length in sectors of the requests that it serves best: the data of an array's row; 0 if none is stated.
+    pub optimal_transfer: u32,
     /// How many requests the device accepts at once.
     pub depth: u32,
     /// Honours [`Flags::FUA`].

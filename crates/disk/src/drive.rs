@@ -219,6 +219,7 @@ impl Device for Drive {
             logical: 512,
             physical: self.medium.physical_sector_bytes(),
             max_transfer: link.max_transfer,
+            optimal_transfer: 0,
             depth: self.electronics.depth(),
             fua: link.fua,
             volatile_cache: self.promises.states_volatile_cache(self.buffer.dirty_count() > 0),

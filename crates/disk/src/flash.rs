@@ -41,6 +41,7 @@ impl FlashSpec {
             logical: SECTOR as u32,
             physical: SECTOR as u32,
             max_transfer: self.largest,
+            optimal_transfer: 0,
             depth: 1,
             fua: false,
             volatile_cache: false,

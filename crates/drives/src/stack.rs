@@ -16,8 +16,8 @@
 //! A layer is a name, or a table of a `name` and keys that override its figures (`[drive.cache]`, `[driver]`). A layer may also
 //! be built from keys alone. Values in a stack need no source, because the user is their source.
 //!
-//! The order of the layers is that of [`layers`], from the program down. `order` changes it, and a second layer of a kind is
-//! `driver-2`, numbered from the top:
+//! The order of the layers is that of [`layers`], from the program down; with an array, Linux's drivers stand below it, one for
+//! each drive (`order.rs`). `order` changes it, and a second layer of a kind is `driver-2`, numbered from the top:
 //!
 //! ```toml
 //! order = ["processor", "driver", "array", "driver-2", "controller"]
@@ -41,6 +41,7 @@ mod keys;
 mod kind;
 mod kinds;
 mod modes;
+mod order;
 mod processor;
 mod scsi;
 
@@ -65,6 +66,8 @@ pub use keys::{JOB, STACK, VOCABULARY};
 use kind::LayerContext;
 use kinds::kind_of;
 pub use kinds::{LayerDescription, keys_of, layer_concern, layer_descriptions, layers, strip_number};
+use order::ORDER;
+pub use order::ORDER_SETTING;
 
 /// A stack as specified, not yet built.
 #[derive(Clone, Debug)]
@@ -126,7 +129,7 @@ pub struct BuiltStack {
     pub changes: Vec<WrittenChange>,
     /// Every figure that it was built from.
     pub settings: Vec<Setting>,
-    /// Settings that the drive does not accept as they are.
+    /// Settings that the drive does not accept as they are, and a layer that stands where its system has none.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -318,7 +321,8 @@ impl StackFile {
         let presets = hosts()?;
         let drive = self.read_drive(profile_text, cache)?;
         let mut profile = drive.build_profile(cache)?;
-        let requests = self.layers_in_order()?;
+        let order = self.layers_in_order(presets)?;
+        let requests = &order.layers;
         let figures = requests
             .iter()
             .map(|request| self.layer_figures(presets, request))
@@ -338,13 +342,10 @@ impl StackFile {
         }
         let drive_figures = drive.figures().filter(|figure| !figure.key.starts_with("checks."));
         settings.extend(drive_figures.map(|figure| figure_setting("drive", figure)));
-        settings.extend(
-            self.order
-                .as_ref()
-                .map(|order| Setting::set_by_user("stack.order".to_owned(), order.join(", "), "asked for")),
-        );
+        settings.extend(order.setting);
         settings.extend(changes.iter().map(change_setting));
-        Ok(BuiltStack { stack, changes, settings, warnings: drive.warnings() })
+        let warnings = drive.warnings().into_iter().chain(order.note).collect();
+        Ok(BuiltStack { stack, changes, settings, warnings })
     }
 
     /// The changes of a stack whose layers have these names.
@@ -370,60 +371,6 @@ impl StackFile {
             request.figures.iter().for_each(|figure| drive.replace_figure(figure.clone()));
         }
         Ok(drive)
-    }
-
-    /// The layers that the stack has above the drive, from the program down, or the error in their order.
-    fn layers_in_order(&self) -> Result<Vec<&LayerRequest>, Vec<Diagnostic>> {
-        let present: Vec<&LayerRequest> =
-            self.layers.iter().filter(|request| request.is_present() && request.layer != "drive").collect();
-        let ordered = match &self.order {
-            None => present,
-            Some(order) => self.order_layers(&present, order).map_err(|wrong| vec![wrong])?,
-        };
-        let mut kinds_above: Vec<&str> = Vec::new();
-        for request in &ordered {
-            let kind = strip_number(&request.layer);
-            let number = kinds_above.iter().filter(|above| **above == kind).count() + 1;
-            let wanted = if number == 1 { kind.to_owned() } else { format!("{kind}-{number}") };
-            if request.layer != wanted {
-                let wrong = Diagnostic::at(&self.file, request.line, "has the wrong number").with_key(&request.layer);
-                return Err(vec![
-                    wrong.with_expected(format!("`{wanted}`: layers of a kind are numbered from the top")),
-                ]);
-            }
-            kinds_above.push(kind);
-        }
-        Ok(ordered)
-    }
-
-    /// The layers `present` in the given order, which must name each once.
-    fn order_layers<'a>(
-        &self,
-        present: &[&'a LayerRequest],
-        order: &[String],
-    ) -> Result<Vec<&'a LayerRequest>, Diagnostic> {
-        let wrong = |message: String| Diagnostic::at(&self.file, self.order_line, message).with_key("order");
-        let find = |name: &String| present.iter().find(|request| request.layer == *name).copied();
-        let order: &[String] =
-            if order.last().is_some_and(|last| last == "drive") { &order[..order.len() - 1] } else { order };
-        for (index, name) in order.iter().enumerate() {
-            if find(name).is_none() {
-                let known = present.iter().map(|request| request.layer.as_str());
-                let message = format!("names `{name}`, which is not in the stack");
-                return Err(wrong(message)
-                    .with_expected(format!("{ORDER}, each of which is there"))
-                    .suggest_nearest(name, known));
-            }
-            if order[..index].contains(name) {
-                return Err(
-                    wrong(format!("names `{name}` twice")).with_expected(format!("`{name}-2` for a second one"))
-                );
-            }
-        }
-        match present.iter().find(|request| !order.contains(&request.layer)) {
-            Some(omitted) => Err(wrong(format!("omits `{}`", omitted.layer)).with_expected("each layer of the stack")),
-            None => Ok(order.iter().filter_map(find).collect()),
-        }
     }
 
     /// Builds a layer of the model from its figures.
@@ -528,9 +475,6 @@ pub fn unknown_key(file: &str, line: usize, key: &str) -> Diagnostic {
     }
     if is_unexplained { drives::explain_drive_name(wrong, key) } else { wrong }
 }
-
-/// The values that the key `order` accepts.
-const ORDER: &str = "layers from the program down, such as processor, driver, array, controller";
 
 /// True if a word can be the name of a layer: `driver`, `driver-2`, `drive`.
 fn is_layer(word: &str) -> bool {

@@ -330,9 +330,8 @@ impl SceneFile {
         let bytes_of = |key: &str| figures.may_whole(key).map(|kib| kib << 10);
         let span_of = |key: &str| figures.may_number(key).map(|s| Span::from_nanos((s * 1e9).round() as u64));
         match &mut cache.ahead {
-            ReadAheadRule::Granule { bytes, .. } | ReadAheadRule::Window(bytes) => {
-                *bytes = bytes_of("read_ahead_kib").unwrap_or(*bytes)
-            }
+            ReadAheadRule::Granule { bytes, .. } => *bytes = bytes_of("read_ahead_kib").unwrap_or(*bytes),
+            ReadAheadRule::Window(bytes) => *bytes = bytes_of("read_ahead_kib"),
         }
         match &mut cache.back {
             WriteBackRule::Lazy { most, files, .. } => {

@@ -149,6 +149,7 @@ fn run_here(job: &Drawn, limits: &[usize]) -> Result<Vec<Vec<LoggedRequest>>, St
         logical: 512,
         physical: 512,
         max_transfer: 65_536,
+        optimal_transfer: 0,
         depth: 64,
         fua: false,
         volatile_cache: true,

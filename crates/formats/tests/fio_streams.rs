@@ -279,6 +279,7 @@ fn run_here(pattern: &FioPattern, seed: Seed) -> Vec<StreamRequest> {
         logical: 512,
         physical: 512,
         max_transfer: 65_536,
+        optimal_transfer: 0,
         depth: 32,
         fua: false,
         volatile_cache: true,

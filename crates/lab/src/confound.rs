@@ -8,6 +8,7 @@
 //!   (`driver`) stands for the whole layer, a variable of a job for all that it changes in the job.
 //! - Another job (the key `job`), or a variable that turns reads into writes, a stream into random places, or changes sizes, is other work.
 //!   Two kinds of work are not compared, unless `credit` names everything in which they differ.
+//! - The default order of the layers follows from which layers a stack has; only an order that was asked for is judged.
 //! - A job that takes a share of its drive is laid out differently on a larger one. The drive or the array causes that, and is judged itself.
 //!
 //! Whether a difference has an effect is not decided here.
@@ -17,8 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use seekwise_drives::concern::Concern::{self, *};
 use seekwise_drives::concern::credit_title;
 use seekwise_drives::dotted::flatten;
+use seekwise_drives::figure::FigureOrigin;
 use seekwise_drives::key_names::{is_below, job, job_variable, real};
-use seekwise_drives::stack::Setting;
+use seekwise_drives::stack::{ORDER_SETTING, Setting};
 use seekwise_formats::keys::{concern_of, may_change};
 use seekwise_formats::study::{ComparisonSpec, Factor};
 
@@ -61,7 +63,10 @@ fn differing_settings(sides: &[ComparisonSide<'_>; 2]) -> Vec<(String, Concern)>
     let [from, to] = sides;
     let mut keys = differing_keys(from.settings.iter().copied(), to.settings.iter().copied());
     let laid_out_alike = from.job == to.job;
+    let is_asked_order = |setting: &&Setting| setting.key == ORDER_SETTING && setting.kind == FigureOrigin::Set;
+    let asks_for_order = sides.iter().any(|side| side.settings.iter().any(is_asked_order));
     keys.retain(|key| key.contains('.'));
+    keys.retain(|key| key != ORDER_SETTING || asks_for_order);
     keys.retain(|key| !(laid_out_alike && is_below(key, "job.place")));
     keys.into_iter().filter_map(|key| concern_of(&key).map(|concern| (key, concern))).collect()
 }

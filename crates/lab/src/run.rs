@@ -20,6 +20,7 @@ use seekwise_disk::block::setting_use::SettingUse;
 use seekwise_disk::engine::fingerprint::StreamHash;
 use seekwise_disk::record::{DriveLog, Record};
 use seekwise_disk::rng::Seed;
+use seekwise_disk::stack::Stack;
 use seekwise_disk::time::{Instant, Span};
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::{RunCost, RunError, RunFigures, RunOutcome};
@@ -542,7 +543,7 @@ pub struct MeasuredRun {
     /// The place's figures; their troubles also have those of the array, the page cache and the pace.
     pub figures: RunFigures,
     pub place: &'static str,
-    /// The rate of the drive's link in bytes a second, if known.
+    /// The rate of the drives' links together in bytes a second, if known.
     pub link: Option<u64>,
     /// Processor use, if a stack models it or the kernel reported it.
     pub cpu: Option<CpuRecord>,
@@ -676,7 +677,7 @@ pub fn measure_run_until(
         figures.troubles.extend(real.doubts(&figures, moved));
     }
     Ok(MeasuredRun {
-        link: target.stack().map(|stack| stack.profile.link.rate).or(real::link_bytes_per_s(&figures)),
+        link: target.stack().map(link_bytes_per_s).or(real::link_bytes_per_s(&figures)),
         cpu: match &real {
             Some(_) => figures.usage.as_ref().map(|usage| CpuRecord::from_usage(usage, &run, figures.issued)),
             None => figures.cores.as_ref().map(|cores| CpuRecord::from_model(&run, cores, &counted)),
@@ -694,6 +695,11 @@ pub fn measure_run_until(
         real,
         windows,
     })
+}
+
+/// The rate of the links of a stack's drives together: an array is as fast as all of them, where it reads or writes each byte once.
+fn link_bytes_per_s(stack: &Stack) -> u64 {
+    stack.profile.link.rate * u64::from(stack.drives())
 }
 
 impl MeasuredRun {

@@ -57,6 +57,7 @@ impl RealTime for NullPlace {
             logical: SECTOR as u32,
             physical: SECTOR as u32,
             max_transfer: u32::MAX,
+            optimal_transfer: 0,
             depth: DEPTH,
             fua: true,
             volatile_cache: false,

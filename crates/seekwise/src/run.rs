@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 
+use seekwise_drives::stack::ORDER_SETTING;
 use seekwise_formats::study::Study;
 use seekwise_lab::demand::{JobExtent, job_extent};
 use seekwise_lab::digest::sha256;
@@ -79,6 +80,12 @@ pub struct RunResult {
 }
 
 impl RunResult {
+    /// The layers of the stack from the program down, if they are not in the default order of all layers.
+    pub fn layer_order(&self) -> Option<&str> {
+        let order = self.prepared.settings.iter().find(|setting| setting.key == ORDER_SETTING);
+        order.map(|setting| setting.value.as_str())
+    }
+
     /// All figures in one value.
     pub fn json(&self) -> serde_json::Value {
         let mut value = serde_json::to_value(&self.record).expect("a record has no keys but strings");

@@ -101,6 +101,7 @@ fn time_pattern(name: &str, workers: usize, pattern: Pattern, pace: Pace) {
         logical: 512,
         physical: 512,
         max_transfer: 65_536,
+        optimal_transfer: 0,
         depth: 32,
         fua: false,
         volatile_cache: true,

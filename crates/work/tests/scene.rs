@@ -25,6 +25,7 @@ const LIMITS: Limits = Limits {
     logical: 512,
     physical: 512,
     max_transfer: 1024,
+    optimal_transfer: 0,
     depth: 256,
     fua: true,
     volatile_cache: true,

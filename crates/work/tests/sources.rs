@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use seekwise_disk::block::{Accounting, Completion, Device, Flags, Op, Request, Source, SourcePoll};
+use seekwise_disk::block::{Accounting, Completion, Device, Flags, Limits, Op, Request, Source, SourcePoll};
 use seekwise_disk::engine::Engine;
 use seekwise_disk::engine::computing::ComputeSource;
 use seekwise_disk::engine::fingerprint::Fingerprint;
@@ -120,11 +120,16 @@ fn a_fingerprint_is_of_the_requests_and_takes_the_mark_off_where_nobody_watches(
 
 /// A job whose reads and writes go through a page cache of 1 MiB.
 fn buffered_source(rows: &[ReplayRow], through: bool) -> BufferedSource<Replay<'_>> {
+    let drive = SmallDrive::default().with_buffer(4, 64).with_write_back(2).drive();
+    buffered_source_on(rows, through, &Limits { max_transfer: 256, ..drive.limits(0) })
+}
+
+/// As [`buffered_source`], on a device with these limits.
+fn buffered_source_on<'r>(rows: &'r [ReplayRow], through: bool, limits: &Limits) -> BufferedSource<Replay<'r>> {
     let cache = PageCacheSpec::linux(1 << 20);
-    let system = SystemSpec { family: SystemFamily::Linux, largest: 256, cache: Some(cache) };
+    let system = SystemSpec { family: SystemFamily::Linux, largest: u32::MAX, cache: Some(cache) };
     let opening = FileOpenFlags { direct: false, through, invalidate: true };
-    let limits = SmallDrive::default().with_buffer(4, 64).with_write_back(2).drive().limits(0);
-    BufferedSource::new(Replay::new(rows, Timing::Think), &BufferedSpec { system, workers: vec![opening] }, &limits)
+    BufferedSource::new(Replay::new(rows, Timing::Think), &BufferedSpec { system, workers: vec![opening] }, limits)
 }
 
 fn trace_row(op: Op, lba: u64, sectors: u32) -> ReplayRow {
@@ -151,6 +156,35 @@ fn what_is_in_memory_is_read_from_there() {
     }
     let reads = source.into_source().cached_reads();
     assert_eq!((reads.asked, reads.fetched), (50 * 4096, 4096));
+}
+
+/// A source that keeps the lengths of its reads, in sectors.
+struct ReadLengths<S>(S, Vec<u32>);
+
+impl<S: Source> Source for ReadLengths<S> {
+    fn next(&mut self, now: Instant) -> SourcePoll {
+        let next = self.0.next(now);
+        if let SourcePoll::Request(Request { op: Op::Read, sectors, .. }) = next {
+            self.1.push(sectors);
+        }
+        next
+    }
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
+        self.0.complete(now, completion)
+    }
+}
+
+#[test]
+fn read_ahead_grows_to_two_rows_of_the_array_below() {
+    let rows: Vec<ReplayRow> = (0..600).map(|page| trace_row(Op::Read, page * 8, 8)).collect();
+    let longest = |row_kib: u32| {
+        let limits = Limits { optimal_transfer: 2 * row_kib, ..small_drive().limits(0) };
+        let source = ReadLengths(buffered_source_on(&rows, false, &limits), Vec::new());
+        let (records, source) = run_to_end(ComputeSource::new(source, &limits), small_drive());
+        assert_eq!(records.len(), rows.len());
+        source.into_source().1.into_iter().max().expect("it read") / 2
+    };
+    assert_eq!([0, 64, 128, 200].map(longest), [128, 128, 256, 400]);
 }
 
 #[test]

@@ -74,7 +74,8 @@ fn print_result(
         ResultFormat::FioJson => print_text(&answer::escape_json(&fio_output::write_fio_json(prepared, measured))),
         ResultFormat::Csv => print_text(&format_csv(record)),
         ResultFormat::Text => {
-            let options = TextOptions { columns: &args.columns.names, plot: args.plot, width: screen::output_width() };
+            let (columns, layers) = (&*args.columns.names, result.layer_order());
+            let options = TextOptions { columns, plot: args.plot, width: screen::output_width(), layers };
             let recorded_on = if let Work::Session(session) = &prepared.job { &*session.made_on } else { "" };
             let slow_table = slow_requests.map_or(String::new(), |slow| slow.format_table(options.width));
             print_text(&(format_run(record, measured, recorded_on, &options)? + &slow_table))

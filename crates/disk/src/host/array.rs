@@ -542,7 +542,10 @@ impl HostLayer for Array {
     fn limits(&self, max_in_flight: u32, below: Limits) -> Limits {
         let sectors = self.volumes.iter().map(ArrayVolume::capacity).sum();
         let volatile_cache = below.volatile_cache;
-        Limits { sectors, max_transfer: u32::MAX, depth: max_in_flight, volatile_cache, ..self.limits }
+        // Both volumes of a pair of drives are one unit, and it states one length.
+        let optimal_transfer = self.volumes.iter().map(ArrayVolume::optimal_transfer).max().unwrap_or(0);
+        let (depth, max_transfer) = (max_in_flight, u32::MAX);
+        Limits { sectors, max_transfer, optimal_transfer, depth, volatile_cache, ..self.limits }
     }
 
     /// The limits of the first member, with the cache of any: one that was switched off is stated until its own dirty data are

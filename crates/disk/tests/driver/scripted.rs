@@ -73,6 +73,7 @@ impl Device for ScriptedDevice {
             logical: 512,
             physical: self.physical,
             max_transfer: 4096,
+            optimal_transfer: 0,
             depth: 32,
             fua: true,
             volatile_cache: true,

@@ -119,7 +119,8 @@ impl<'a> FigureReader<'a> {
         }
     }
 
-    fn read_figure(
+    /// Reads the figure of `key`, as [`Self::read_figures`] does. `None` after an error.
+    pub(crate) fn read_figure(
         &mut self,
         key: &'static ProfileKey,
         value: &Spanned<DeValue<'_>>,

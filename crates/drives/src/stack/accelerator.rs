@@ -14,6 +14,7 @@ pub(super) static ACCELERATOR: LayerKind = LayerKind {
     keys: KEYS,
     belongs: BELONGS,
     concern: Concern::Accelerator,
+    shared: false,
     build,
 };
 

@@ -17,6 +17,7 @@ pub(super) static ARRAY: LayerKind = LayerKind {
     keys: KEYS,
     belongs: BELONGS,
     concern: Concern::Array,
+    shared: false,
     build,
 };
 

@@ -13,6 +13,7 @@ pub(super) static BUS: LayerKind = LayerKind {
     keys: KEYS,
     belongs: BELONGS,
     concern: Concern::Bus,
+    shared: true,
     build,
 };
 

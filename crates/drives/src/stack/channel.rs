@@ -13,6 +13,7 @@ pub(super) static CHANNEL: LayerKind = LayerKind {
     keys: KEYS,
     belongs: BELONGS,
     concern: Concern::Bus,
+    shared: true,
     build,
 };
 

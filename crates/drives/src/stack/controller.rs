@@ -16,6 +16,7 @@ pub(super) static CONTROLLER: LayerKind = LayerKind {
     keys: KEYS,
     belongs: BELONGS,
     concern: Concern::Controller,
+    shared: false,
     build,
 };
 

@@ -19,6 +19,7 @@ pub(super) static DRIVER: LayerKind = LayerKind {
     keys: KEYS,
     belongs: BELONGS,
     concern: Concern::Driver,
+    shared: false,
     build,
 };
 

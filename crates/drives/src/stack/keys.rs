@@ -20,7 +20,7 @@ pub const STACK: &[PlainKey] = &[
         "order",
         "a list of layers",
         // The list of keys, in which this text is shown, has the layers in their order.
-        "the order of this list",
+        "the order of this list; with an array, Linux's drivers stand below it",
         "the layers from the program down; a second layer of a kind is `driver-2`, with its own keys",
     ),
     (

@@ -20,6 +20,8 @@ pub(crate) struct LayerKind {
     pub belongs: &'static [KeyCondition],
     /// The concern that a difference in it is credited to, except for keys with their own.
     pub concern: Concern,
+    /// The drives of an array share it, as [`Layer::is_shared`] says of the built layer.
+    pub shared: bool,
     /// Builds the layer from its figures; all required ones are present.
     pub build: fn(&Figures<'_>, &mut LayerContext<'_>) -> Result<Layer, LayerMisfit>,
 }

@@ -14,6 +14,7 @@ pub(super) static PROCESSOR: LayerKind = LayerKind {
     keys: KEYS,
     belongs: BELONGS,
     concern: Concern::Processor,
+    shared: false,
     build,
 };
 

@@ -14,6 +14,7 @@ pub(super) static SCSI: LayerKind = LayerKind {
     keys: KEYS,
     belongs: BELONGS,
     concern: Concern::Bus,
+    shared: true,
     build,
 };
 

@@ -299,7 +299,8 @@ const TWO_DRIVERS: &str = "drive = \"barracuda\"\narray = \"raid-1\"\ncontroller
 
 #[test]
 fn layers_have_the_order_that_a_stack_gives() {
-    assert_eq!(layer_names(TWO_DRIVERS), ["driver", "driver-2", "array", "controller"]);
+    // Of two drivers, `direct` stays above the array, and Linux's stands below it.
+    assert_eq!(layer_names(TWO_DRIVERS), ["driver", "array", "driver-2", "controller"]);
     let below = format!("order = [\"driver\", \"array\", \"driver-2\", \"controller\", \"drive\"]\n{TWO_DRIVERS}");
     assert_eq!(layer_names(&below), ["driver", "array", "driver-2", "controller"]);
     let mut stack = StackFile::parse("s.toml", TWO_DRIVERS).unwrap();
@@ -320,6 +321,75 @@ fn layers_have_the_order_that_a_stack_gives() {
     let at = Instant::ZERO + Span::from_secs(1);
     assert_eq!(built.stack.changes, [model::SettingChange { at, control }]);
     assert_eq!((&*built.changes[0].key, &*built.changes[0].value), ("driver-2.flush", "forward"));
+}
+
+/// The setting `stack.order` of a built stack, with its kind, and the stack's warnings.
+fn order_and_warnings(text: &str) -> (Option<(String, Origin)>, Vec<String>) {
+    let built = StackFile::parse("s.toml", text).unwrap().build(&profile_text).unwrap();
+    let order = built.settings.iter().find(|setting| setting.key == "stack.order");
+    let order = order.map(|setting| {
+        assert!(!setting.source.is_empty());
+        (setting.value.clone(), setting.kind)
+    });
+    (order, built.warnings.iter().map(ToString::to_string).collect())
+}
+
+/// md is bio-based: above an array Linux has no scheduler, below it one for each drive.
+#[test]
+fn drivers_of_linux_stand_below_an_array() {
+    let stack = |driver: &str| {
+        format!("drive = \"barracuda\"\nprocessor = \"current\"\ncontroller = \"ahci\"\narray = \"raid-5\"\n{driver}\n")
+    };
+    let (above, below) =
+        (["processor", "driver", "array", "controller"], ["processor", "array", "driver", "controller"]);
+    for host in hosts().unwrap().iter().filter(|host| host.layer == "driver") {
+        let is_linux = host.name.starts_with("linux-");
+        assert_eq!(host.below_array.is_some(), is_linux, "{}", host.name);
+        let text = stack(&format!("driver = \"{}\"", host.name));
+        assert_eq!(layer_names(&text), if is_linux { below } else { above }, "{}", host.name);
+        let order = is_linux.then(|| ("processor, array, driver, controller".to_owned(), Origin::Measured));
+        assert_eq!(order_and_warnings(&text), (order, vec![]), "{}", host.name);
+    }
+    // Overrides leave it there; a driver of keys alone is nobody's.
+    let changed = "[driver]\nname = \"linux-none\"\nqueue.policy = \"look\"\nmax_transfer_sectors = 256";
+    assert_eq!(layer_names(&stack(changed)), below);
+    let keys = "[driver]\nqueue.policy = \"fcfs\"\nmax_transfer_sectors = 256\ncapacity = 64\ndepth = 64";
+    assert_eq!(layer_names(&stack(keys)), above);
+    assert_eq!(layer_names("drive = \"barracuda\"\ndriver = \"linux-none\"\n"), ["driver"], "there is no array");
+    let built = StackFile::parse("s.toml", &stack("driver = \"linux-bfq\"")).unwrap().build(&profile_text).unwrap();
+    assert_eq!(built.stack.check(), Ok(()));
+}
+
+#[test]
+fn a_driver_of_linux_above_an_array_is_told() {
+    let asked = "order = [\"driver\", \"array\"]\ndrive = \"barracuda\"\narray = \"raid-0\"\ndriver = \"linux-none\"\n";
+    assert_eq!(layer_names(asked), ["driver", "array"]);
+    let order = Some(("driver, array".to_owned(), Origin::Set));
+    let told = "s.toml:1: `order`: has `driver` above the array, where Linux has none".to_owned();
+    assert_eq!(order_and_warnings(asked), (order, vec![told]));
+    let asked = asked.replace("linux-none", "windows-xp");
+    assert_eq!(order_and_warnings(&asked).1, [""; 0]);
+    // No layer of one drive alone stands above a bus that drives share.
+    for shared in ["bus = \"pci-32-33\"", "channel = \"ide\"", "scsi = \"ultra160\""] {
+        let text = format!("drive = \"barracuda\"\narray = \"raid-0\"\ndriver = \"linux-none\"\n{shared}\n");
+        assert_eq!(layer_names(&text)[..2], ["driver", "array"]);
+        let told = "s.toml:3: `driver`: stands above the array, where Linux has none: its drives share a bus or a cable, above \
+                    which the model has no driver for each of them";
+        assert_eq!(order_and_warnings(&text), (None, vec![told.to_owned()]));
+    }
+}
+
+#[test]
+fn a_kind_is_shared_where_its_layer_is() {
+    for host in hosts().unwrap() {
+        let mut stack = StackFile::named_drive("barracuda");
+        stack.set("array", "raid-0").unwrap();
+        stack.set(host.layer, &host.name).unwrap();
+        let built = stack.build(&profile_text).unwrap();
+        let mut layers = built.stack.layers.iter().filter(|layer| layer.kind() == host.layer);
+        let shared = layers.next().unwrap().is_shared();
+        assert_eq!(KINDS.iter().find(|kind| kind.name == host.layer).unwrap().shared, shared, "{}", host.name);
+    }
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub(super) static PAGECACHE: &[ProfileKey] = &[
         "read_ahead_kib",
         "KiB",
         KeyDomain::Whole(4, 1 << 20),
-        "64 of Windows, 128 of Linux",
+        "64 of Windows; of Linux 128, and two rows of an array",
         "Windows: size of the granule that is read ahead of a sequential reader; Linux: maximum size of the read-ahead window",
     ),
     ProfileKey::may(

@@ -181,6 +181,7 @@ impl NbdClient {
             logical,
             physical: preferred.clamp(logical, 4096),
             max_transfer: largest / SECTOR as u32,
+            optimal_transfer: 0,
             depth: DEPTH,
             fua: flags & can::FUA != 0,
             volatile_cache: flags & can::FLUSH != 0,

@@ -574,6 +574,7 @@ mod tests {
                 logical,
                 physical,
                 max_transfer: longest,
+                optimal_transfer: 0,
                 depth: 1,
                 fua: true,
                 volatile_cache: true,

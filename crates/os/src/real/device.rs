@@ -591,6 +591,7 @@ mod tests {
             logical: 512,
             physical: 4096,
             max_transfer: u32::MAX,
+            optimal_transfer: 0,
             depth: 8,
             fua: true,
             volatile_cache: true,

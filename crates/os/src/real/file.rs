@@ -299,6 +299,7 @@ impl RealTime for RealPlace {
             logical,
             physical: logical.max(4096),
             max_transfer: u32::MAX,
+            optimal_transfer: 0,
             depth: self.requirements.depths.iter().sum(),
             fua: true,
             volatile_cache: true,

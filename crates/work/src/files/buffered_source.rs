@@ -95,8 +95,7 @@ impl<S: Source> BufferedSource<S> {
         let mut volume = Volume::format(&volume).expect("any device is a raw volume");
         let id = volume.place_initial_file(ROOT, FileName::SHORT, sectors * SECTOR).expect("the device holds itself");
         volume.begin_run();
-        let largest = spec.system.largest.min(limits.max_transfer);
-        let system = SystemSpec { largest, ..spec.system };
+        let system = System::new(alloc::vec![volume], spec.system, spec.workers.len() as u16);
         let worker = |&open_flags: &FileOpenFlags| BufferedWorker {
             open_flags,
             begun: false,
@@ -105,7 +104,7 @@ impl<S: Source> BufferedSource<S> {
         };
         BufferedSource {
             source,
-            system: System::new(alloc::vec![volume], system, spec.workers.len() as u16),
+            system: system.with_volume_on_unit(0, 0, limits),
             file: File { volume: 0, id },
             sectors,
             workers: spec.workers.iter().map(worker).collect(),

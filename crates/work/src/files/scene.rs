@@ -269,11 +269,10 @@ impl Scene {
             let thread_count = running[index].running_threads;
             threads.extend((0..thread_count).map(|_| SceneThread { program: index as u16, state: ThreadState::Idle }));
         }
-        let largest = spec.system.largest.min(limits.max_transfer);
-        let mut system = System::new(volumes, SystemSpec { largest, ..spec.system }, threads.len() as u16);
-        for (index, volume) in spec.volumes.iter().enumerate().filter(|(_, volume)| volume.unit > 0) {
-            let largest = spec.beside[usize::from(volume.unit) - 1].max_transfer.min(spec.system.largest);
-            system = system.with_volume_on_unit(index as u8, volume.unit, largest);
+        let mut system = System::new(volumes, spec.system, threads.len() as u16);
+        for (index, volume) in spec.volumes.iter().enumerate() {
+            let beside = usize::from(volume.unit).checked_sub(1).map(|index| &spec.beside[index]);
+            system = system.with_volume_on_unit(index as u8, volume.unit, beside.unwrap_or(limits));
         }
         let durability = |limits: &Limits| Durability { fua: limits.fua, volatile: limits.volatile_cache };
         Ok(Scene {

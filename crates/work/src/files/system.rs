@@ -25,7 +25,7 @@ use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use seekwise_disk::block::{Completion, Flags, Request, Status};
+use seekwise_disk::block::{Completion, Flags, Limits, Request, Status};
 use seekwise_disk::time::{Instant, Span};
 
 use self::cache::CacheService;
@@ -48,7 +48,7 @@ pub enum SystemFamily {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SystemSpec {
     pub family: SystemFamily,
-    /// The largest request to the first unit, in sectors.
+    /// The largest request in sectors, if a device takes longer ones.
     pub largest: u32,
     pub cache: Option<PageCacheSpec>,
 }
@@ -152,10 +152,11 @@ impl CallingThread {
 }
 
 impl System {
-    /// A system for `threads` threads. The volumes must be mounted, and lie on unit 0.
+    /// A system for `threads` threads. The volumes must be mounted. They lie on unit 0, on a device that takes requests of any
+    /// length and states none that it serves best, unless [`System::with_volume_on_unit`] says otherwise.
     pub fn new(volumes: Vec<Volume>, spec: SystemSpec, threads: u16) -> System {
         System {
-            cached: spec.cache.map(CacheService::new),
+            cached: spec.cache.map(|cache| CacheService::new(cache, volumes.len())),
             issue: PlanIssuer::new(volumes.len(), spec.largest),
             callers: (0..threads).map(|_| CallingThread::with_call(None, Span::ZERO)).collect(),
             sleeping: BinaryHeap::new(),
@@ -166,10 +167,14 @@ impl System {
         }
     }
 
-    /// Puts a volume on another unit of the device; requests there have at most `max_sectors` sectors.
+    /// Puts a volume on a unit of the device with these limits: requests are as long as it takes, and read-ahead is as it asks
+    /// for.
     #[must_use]
-    pub(crate) fn with_volume_on_unit(mut self, volume: u8, unit: u8, max_sectors: u32) -> System {
-        self.issue.set_unit(volume, unit, max_sectors);
+    pub(crate) fn with_volume_on_unit(mut self, volume: u8, unit: u8, limits: &Limits) -> System {
+        self.issue.set_unit(volume, unit, limits.max_transfer.min(self.spec.largest));
+        if let Some(cached) = &mut self.cached {
+            cached.ahead[usize::from(volume)] = cached.spec.ahead.on_device(limits);
+        }
         self
     }
 

@@ -55,6 +55,7 @@ pub(crate) fn device_limits(fua: bool) -> Limits {
         logical: 512,
         physical: 512,
         max_transfer: 65_536,
+        optimal_transfer: 0,
         depth: 32,
         fua,
         volatile_cache: true,

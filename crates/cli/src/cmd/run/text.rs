@@ -55,6 +55,8 @@ pub struct TextOptions<'a> {
     pub plot: bool,
     /// Columns of the screen.
     pub width: usize,
+    /// The layers of the stack from the program down, if they are in an order of their own.
+    pub layers: Option<&'a str>,
 }
 
 /// Refuses columns that a run does not have.
@@ -74,7 +76,10 @@ pub fn format_run(
     choose_columns(&mut [&mut kinds, &mut phases], options.columns)?;
     let clock = if record.is_measured() { "by the wall clock" } else { "of virtual time" };
     let title = format!("{} on {}, {:.3} s {clock}", record.job, record.target, record.elapsed_s);
-    let mut text = format!("{}\n\n{}\n", wrap_text(&title, width), kinds.draw(width));
+    let layers = options.layers.map_or(String::new(), |layers| {
+        format!("{}\n", wrap_text(&format!("Layers from the program down: {layers}, drive"), width))
+    });
+    let mut text = format!("{}\n{layers}\n{}\n", wrap_text(&title, width), kinds.draw(width));
     if !record.issuer.operations.is_empty() {
         text.push_str(&format!("\nWhat the programs did:\n{}\n", operations_table(record).draw(width)));
     }

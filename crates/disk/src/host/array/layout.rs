@@ -115,6 +115,15 @@ impl ArrayVolume {
         self.chunk * self.columns() as u64
     }
 
+    /// The length of the requests that it serves best, as md states it (`io_opt`): a row's data, on striped levels only
+    /// (`raid0_run`, `raid10_set_io_opt`, `raid5_set_io_opt` in drivers/md; `raid1.c` and `linear.c` state none).
+    pub const fn optimal_transfer(&self) -> u32 {
+        match self.level {
+            RaidLevel::Linear | RaidLevel::Raid1 => 0,
+            RaidLevel::Raid0 | RaidLevel::Raid10 | RaidLevel::Raid5 | RaidLevel::Raid6 => self.row_sectors() as u32,
+        }
+    }
+
     /// The capacity in sectors.
     pub const fn capacity(&self) -> u64 {
         self.sectors * self.columns() as u64

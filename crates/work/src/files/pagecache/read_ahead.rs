@@ -2,7 +2,7 @@
 //! Linux. Counts are in pages. No reads are issued here: the system asks which pages to read.
 
 use super::pages::{PAGE, PageCache};
-use super::rules::ReadAheadRule;
+use super::rules::{LEAST_WINDOW, ReadAheadRule};
 use crate::files::call::File;
 
 /// The history of a thread's reads of a file.
@@ -58,7 +58,10 @@ impl ReadStream {
     pub fn next_range(&mut self, rule: ReadAheadRule, cache: &PageCache, read: &mut ReadSpan) -> Option<(u64, u64)> {
         let (from, to) = match rule {
             ReadAheadRule::Granule { .. } => ReadStream::missing_pages(cache, read)?,
-            ReadAheadRule::Window(bytes) => self.next_window(bytes / PAGE * read.ahead_factor(), cache, read)?,
+            ReadAheadRule::Window(bytes) => {
+                let most = bytes.unwrap_or(LEAST_WINDOW) / PAGE * read.ahead_factor();
+                self.next_window(most, cache, read)?
+            }
         };
         Some((from, to.min(read.pages)))
     }
@@ -240,7 +243,7 @@ mod tests {
     #[test]
     fn linux_windows_grow_to_128_kib() {
         let reads: Vec<(u64, u64)> = (0..64).map(|page| (page, 1)).collect();
-        let all = ranges_of_page_reads(ReadAheadRule::Window(128 << 10), false, &reads);
+        let all = ranges_of_page_reads(ReadAheadRule::Window(Some(128 << 10)), false, &reads);
         let some: Vec<_> =
             all.iter().enumerate().filter(|one| !one.1.is_empty()).map(|(at, one)| (at, &one[..])).collect();
         // One page needed: 4, three of them ahead; then at each mark 8 (4 is not less than 32 / 16), 16, 32, 32.
@@ -250,10 +253,10 @@ mod tests {
 
     #[test]
     fn linux_reads_what_is_asked_at_random() {
-        let all = ranges_of_page_reads(ReadAheadRule::Window(128 << 10), false, &[(500, 1), (90, 4), (7_000, 2)]);
+        let all = ranges_of_page_reads(ReadAheadRule::Window(Some(128 << 10)), false, &[(500, 1), (90, 4), (7_000, 2)]);
         assert_eq!(all, [[(500, 501)], [(90, 94)], [(7_000, 7_002)]]);
         // A large read brings its window, and its mark the next one.
-        let all = ranges_of_page_reads(ReadAheadRule::Window(128 << 10), false, &[(500, 64), (564, 32)]);
+        let all = ranges_of_page_reads(ReadAheadRule::Window(Some(128 << 10)), false, &[(500, 64), (564, 32)]);
         assert_eq!(all[0][..2], [(500, 532), (532, 564)]);
     }
 

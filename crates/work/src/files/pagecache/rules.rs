@@ -1,6 +1,7 @@
 //! The rules and constants of the page caches of Windows NT, Windows 98 and Linux, each with its source. The cache
 //! itself is in `pages`, read-ahead in `read_ahead`, write-back in `system/cached_calls`.
 
+use seekwise_disk::block::{Limits, SECTOR};
 use seekwise_disk::time::Span;
 
 use crate::files::volume::WriteBack;
@@ -34,8 +35,25 @@ pub enum ReadAheadRule {
         /// Number of consecutive sequential reads before it begins.
         after: u32,
     },
-    /// Linux: a window that grows to this many bytes.
-    Window(u64),
+    /// Linux: a window that grows to this many bytes; `None` for what the device asks for ([`ReadAheadRule::on_device`]).
+    Window(Option<u64>),
+}
+
+/// Linux's largest window for a device that states no length of requests, and the least of any (`VM_READAHEAD_PAGES`).
+pub(super) const LEAST_WINDOW: u64 = 128 << 10;
+
+impl ReadAheadRule {
+    /// The rule for files on a device with these limits. Linux's window grows to twice the length that the device serves best,
+    /// such as an array's row (`blk_apply_bdi_limits` in block/blk-settings.c; `disk_update_readahead` before 6.9).
+    pub(crate) fn on_device(self, limits: &Limits) -> ReadAheadRule {
+        match self {
+            ReadAheadRule::Window(None) => {
+                let optimal = u64::from(limits.optimal_transfer) * SECTOR;
+                ReadAheadRule::Window(Some((2 * optimal).max(LEAST_WINDOW)))
+            }
+            rule => rule,
+        }
+    }
 }
 
 /// Write-back.
@@ -102,7 +120,7 @@ impl PageCacheSpec {
 
     /// Linux.
     ///
-    /// Read-ahead grows to 128 KB (`VM_READAHEAD_PAGES`). The flusher wakes up every 5 s (`dirty_writeback_centisecs`)
+    /// Read-ahead grows to 128 KB (`VM_READAHEAD_PAGES`), above an array to two of its rows. The flusher wakes up every 5 s (`dirty_writeback_centisecs`)
     /// and writes files dirty for 30 s (`dirty_expire_centisecs`) and everything above 10 % (`dirty_background_ratio`),
     /// 4 MiB of a file at a time (`MIN_WRITEBACK_PAGES`), as many of these as fill a queue of 128 requests of 128 KB
     /// (`nr_requests`; inferred: 1 to 16). Writers wait above 20 % (`dirty_ratio`); since 3.2 the kernel slows them
@@ -111,6 +129,42 @@ impl PageCacheSpec {
         let (wake, expire) = (Span::from_secs(5), Span::from_secs(30));
         let back = WriteBackRule::Flusher { wake, expire, background: 10, chunk: 4 << 20, chunks: 4 };
         let (call, copy) = PageCacheSpec::COST;
-        PageCacheSpec { bytes, two_lists: true, ahead: ReadAheadRule::Window(128 << 10), back, limit: 20, call, copy }
+        PageCacheSpec { bytes, two_lists: true, ahead: ReadAheadRule::Window(None), back, limit: 20, call, copy }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwise_disk::block::Queuing;
+
+    /// Linux 6.1: `read_ahead_kb` is 4096 and `io_opt` 2 MiB on RAID 5 of five drives with chunks of 512 KiB, and 3072 on one
+    /// of four; a drive has 128.
+    #[test]
+    fn linux_reads_two_rows_of_an_array_ahead() {
+        let window_kib = |rule: ReadAheadRule, row_kib: u32| {
+            let limits = Limits {
+                sectors: 1 << 30,
+                logical: 512,
+                physical: 512,
+                max_transfer: u32::MAX,
+                optimal_transfer: 2 * row_kib,
+                depth: 32,
+                fua: false,
+                volatile_cache: false,
+                queuing: Queuing::None,
+                computes: false,
+            };
+            match rule.on_device(&limits) {
+                ReadAheadRule::Window(bytes) => bytes.expect("a device settles it") >> 10,
+                ReadAheadRule::Granule { bytes, .. } => bytes >> 10,
+            }
+        };
+        let linux = PageCacheSpec::linux(1 << 30).ahead;
+        for (row_kib, window) in [(4 * 512, 4096), (3 * 512, 3072), (0, 128), (32, 128), (65, 130)] {
+            assert_eq!(window_kib(linux, row_kib), window, "a row of {row_kib} KiB");
+        }
+        assert_eq!(window_kib(ReadAheadRule::Window(Some(256 << 10)), 2048), 256, "as it is set");
+        assert_eq!(window_kib(PageCacheSpec::windows_nt(1 << 30).ahead, 2048), 64, "Windows knows of no rows");
     }
 }

@@ -7,7 +7,7 @@ use seekwise_disk::slab::Slab;
 use seekwise_disk::time::{Instant, Rate};
 
 use crate::files::call::{File, ThreadId};
-use crate::files::pagecache::{DirtyRun, PAGE, PageCache, PageCacheSpec, ReadStream};
+use crate::files::pagecache::{DirtyRun, PAGE, PageCache, PageCacheSpec, ReadAheadRule, ReadStream};
 
 /// Files per thread whose read history is kept. Inferred (Windows and Linux keep it with each open file): 8 to any.
 const STREAMS: usize = 32;
@@ -15,6 +15,8 @@ const STREAMS: usize = 32;
 /// A page cache with its reads and write-back in flight.
 pub(super) struct CacheService {
     pub(super) spec: PageCacheSpec,
+    /// By volume: read-ahead on its device.
+    pub(super) ahead: Vec<ReadAheadRule>,
     pub(super) copy: Rate,
     pub(super) cache: PageCache,
     /// Reads in flight.
@@ -52,8 +54,10 @@ pub(super) struct CacheFill {
 }
 
 impl CacheService {
-    pub(super) fn new(spec: PageCacheSpec) -> CacheService {
+    /// A page cache for so many volumes.
+    pub(super) fn new(spec: PageCacheSpec, volumes: usize) -> CacheService {
         CacheService {
+            ahead: alloc::vec![spec.ahead; volumes],
             copy: Rate::new(spec.copy),
             cache: PageCache::new(&spec),
             fills: Slab::with_capacity(8),

@@ -147,7 +147,7 @@ impl System {
         let bytes = self.volumes[file.volume as usize].file_bytes(file.id);
         let mut wanted = ReadSpan::new(file, bytes, from, to, end, handle == OpenMode::Sequential);
         let cached = self.cache_service();
-        let (rule, mut stream) = (cached.spec.ahead, *cached.read_stream_mut(thread, file));
+        let (rule, mut stream) = (cached.ahead[usize::from(file.volume)], *cached.read_stream_mut(thread, file));
         self.callers[thread as usize].first_page_used = from % PAGE > 0 && stream.ended_at(from);
         while let Some((first, last)) = stream.next_range(rule, &self.cache_service().cache, &mut wanted) {
             if let Some(fill) = self.begin_fill(thread, file, first, last)
@@ -244,7 +244,7 @@ impl System {
         let CallingThread { at: from, end, bytes: call_bytes, first_page_used, .. } = self.callers[thread as usize];
         let bytes = self.volumes[file.volume as usize].file_bytes(file.id);
         let wanted = ReadSpan::new(file, bytes, from, to, end, handle == OpenMode::Sequential);
-        let rule = self.cache_service().spec.ahead;
+        let rule = self.cache_service().ahead[usize::from(file.volume)];
         if let Some((first, last)) =
             self.cache_service().read_stream_mut(thread, file).next_granules(rule, &wanted, call_bytes)
         {

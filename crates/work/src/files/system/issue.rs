@@ -114,7 +114,7 @@ impl<O: Copy> PlanIssuer<O> {
         }
     }
 
-    /// Puts a volume on another unit than the first; requests there have at most `max_sectors` sectors.
+    /// Puts a volume on a unit; requests there have at most `max_sectors` sectors.
     pub(super) fn set_unit(&mut self, volume: u8, unit: u8, max_sectors: u32) {
         let requests = &mut self.volumes[volume as usize];
         (requests.unit, requests.max_sectors) = (unit, u64::from(max_sectors));
