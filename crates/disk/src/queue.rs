@@ -113,10 +113,13 @@ pub struct Queue<T> {
     next_order: u64,
     /// The position that was served last.
     sweep_position: u64,
-    /// The first order that came after `sweep_position` was first served.
+    /// The first order that came after `sweep_position` was first served; [`NOT_SERVED`] if nothing was.
     sweep_fence: u64,
     sweep_rising: bool,
 }
+
+/// The fence of a sweep that has not served its first position: all orders are before it.
+const NOT_SERVED: u64 = u64::MAX;
 
 /// Selects the candidates of a choice.
 trait CandidateFilter<T> {
@@ -168,7 +171,7 @@ impl<T: Copy> Queue<T> {
             max_waiting: 0,
             next_order: 0,
             sweep_position: 0,
-            sweep_fence: 0,
+            sweep_fence: NOT_SERVED,
             sweep_rising: true,
         }
     }
@@ -449,6 +452,8 @@ impl<T: Copy> Queue<T> {
         if position != self.sweep_position {
             self.sweep_rising = position > self.sweep_position;
             self.sweep_position = position;
+            self.sweep_fence = self.next_order;
+        } else if self.sweep_fence == NOT_SERVED {
             self.sweep_fence = self.next_order;
         }
     }

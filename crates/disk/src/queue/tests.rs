@@ -53,7 +53,8 @@ struct PlainQueue {
 impl PlainQueue {
     fn new(discipline: Discipline) -> PlainQueue {
         let (waiting, rest, round, came) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (sweep, fence, rising, next) = (0, 0, true, 0);
+        // Nothing was served at the first position.
+        let (sweep, fence, rising, next) = (0, u32::MAX, true, 0);
         PlainQueue { discipline, waiting, rest, round, size: 0, served: 0, came, sweep, fence, rising, next }
     }
 
@@ -135,6 +136,8 @@ impl PlainQueue {
         self.waiting.retain(|(_, other)| *other != item);
         if item.1 != self.sweep {
             (self.rising, self.sweep, self.fence) = (item.1 > self.sweep, item.1, self.next);
+        } else if self.fence == u32::MAX {
+            self.fence = self.next;
         }
     }
 }
@@ -516,4 +519,21 @@ fn ageing_may_begin_late() {
         queue.take(choice).0
     };
     assert_eq!([50, 119, 120, 200].map(chosen_at), [1, 1, 0, 0]);
+}
+
+/// Nothing was served at the place where a sweep begins: a request there is in its way like any other.
+#[test]
+fn a_sweep_begins_with_a_request_at_its_first_position() {
+    for policy in [Policy::Look, Policy::CLook] {
+        let mut queue = Queue::new(Discipline::plain(policy), 8);
+        for position in [0, 8, 16] {
+            queue.push(at(0), position, (position as u32, position, 0));
+        }
+        let choice = queue.choose(at(0), 0, &NoCosts).expect("some wait");
+        assert_eq!(queue.take(choice).1, 0, "{policy:?}");
+        // Another one there came after the first was served, and waits for the next sweep.
+        queue.push(at(0), 0, (9, 0, 0));
+        let choice = queue.choose(at(0), 0, &NoCosts).expect("some wait");
+        assert_eq!(queue.take(choice).1, 8, "{policy:?}");
+    }
 }
