@@ -16,6 +16,7 @@
 //! | `bitmap` | the write-intent bitmap: which regions have writes under way |
 //! | `intent` | what waits for the bitmap, and its pages on their way to the members |
 //! | `numbering` | the order in which writes are accepted; landings of the members in blocks of the volumes |
+//! | `member_load` | what each member did, by purpose, and when it was busy |
 //!
 //! The parts of a response are those of the command that ended last (and, if a write reads first, of the read that
 //! ended last before it); the time between is *driver*. A flush goes to all members. The data of a read that fails are
@@ -35,6 +36,7 @@
 mod bitmap;
 mod intent;
 pub mod layout;
+mod member_load;
 mod numbering;
 mod parity;
 mod portions;
@@ -57,6 +59,7 @@ use self::portions::{MemberCommand, NONE, Portion, PortionKind, RangeLocks, Sect
 use self::progress::Rebuild;
 pub use self::progress::RebuildProgress;
 use super::layer::{self, HostLayer, LayeredDevice, NextTurn};
+use crate::block::array_load::ArrayLoad;
 use crate::block::assurance::{Assurance, BrokenPromise};
 use crate::block::setting::{ArraySetting, LayerSetting};
 use crate::block::{
@@ -142,6 +145,8 @@ struct ArrayMember {
     queued_end: u64,
     /// The sector after the last command that was sent.
     sent_end: u64,
+    /// With commands in flight: since when without a gap.
+    busy_since: Instant,
 }
 
 /// An array of drives.
@@ -179,6 +184,8 @@ pub struct Array {
     growing_pieces: Vec<Option<SectorBounds>>,
     /// Sectors in a physical sector.
     physical: u64,
+    /// Counts of commands and requests that have ended.
+    load: ArrayLoad,
 }
 
 /// The array's own data on a request from above.
@@ -215,6 +222,7 @@ impl Array {
             depth: below.limits(unit as u8).depth,
             queued_end: 0,
             sent_end: 0,
+            busy_since: Instant::ZERO,
         };
         let (depth, lost) = (spec.depth, spec.lost);
         let array = Array {
@@ -240,6 +248,7 @@ impl Array {
             balanced_reads: 0,
             growing_pieces: alloc::vec![None; count as usize],
             physical,
+            load: member_load::no_load(count),
             spec,
         };
         let mut array = LayeredDevice::new(array, depth, below);
@@ -312,7 +321,7 @@ impl Array {
                 let tag = member.waiting.take(choice);
                 let command = &mut self.commands[tag];
                 command.sent = true;
-                member.in_flight += 1;
+                member.note_sent(now);
                 member.sent_end = command.lba + u64::from(command.sectors);
                 sent = true;
                 let MemberCommand { portion, op, lba, sectors, .. } = *command;
@@ -418,6 +427,8 @@ impl Array {
         request.account_mut().ledger = portion.ledger;
         request.keep_first_error(portion.status);
         if request.note.unfinished_portions == 0 {
+            let accepted = request.account_mut().ledger.start();
+            self.count_answer(accepted, now, &request.request, request.status);
             context.answer_request(now, portion.request_slot, context.slots[portion.request_slot].status);
         }
     }
@@ -540,11 +551,13 @@ impl HostLayer for Array {
     fn handle_completion(&mut self, context: &mut ArrayContext, completion: &mut Completion) -> NextTurn {
         let (tag, at) = (completion.tag, completion.finished);
         let command = self.commands[tag];
-        self.members[command.member as usize].in_flight -= 1;
+        self.count_returned_command(&command, completion);
         self.members_to_serve |= 1 << command.member;
         let portion = &self.portions[command.portion];
         if portion.request_slot != NONE {
-            context.slots[portion.request_slot].account_mut().effort.add(&completion.effort);
+            let effort = &mut context.slots[portion.request_slot].account_mut().effort;
+            effort.add(&completion.effort);
+            member_load::count_read_before_write(effort, command.work);
         }
         let mut status = completion.status;
         let is_gone = self.is_member_gone(command.member);
@@ -597,6 +610,10 @@ impl HostLayer for Array {
     fn add_own_counts(&self, log_below: DriveLog) -> DriveLog {
         let bitmap_writes = log_below.bitmap_writes + self.bitmap_counts().pages_written;
         DriveLog { bitmap_writes, ..log_below }
+    }
+
+    fn array_load(&self, now: Instant) -> Option<ArrayLoad> {
+        Some(self.load_until(now))
     }
 
     /// The request's portions end when their commands are back.

@@ -17,6 +17,7 @@ use core::ops::RangeInclusive;
 
 use super::layout::{ArrayVolume, MemberSet};
 use super::portions::{MemberSpan, SectorBounds};
+use crate::block::array_load::MemberWork;
 
 /// How to update parity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,6 +37,16 @@ pub(super) enum ParityMethod {
     Modify,
     Reconstruct,
     Whole,
+}
+
+impl ParityMethod {
+    /// The purpose of its reads.
+    pub(super) fn read_work(self) -> MemberWork {
+        match self {
+            ParityMethod::Modify => MemberWork::ModifyRead,
+            ParityMethod::Nothing | ParityMethod::Reconstruct | ParityMethod::Whole => MemberWork::ReconstructRead,
+        }
+    }
 }
 
 /// A part of a row: data blocks, counted from the row's first.

@@ -6,6 +6,7 @@ use super::layout::{ArrayVolume, MemberSet, RaidLevel};
 use super::parity::RowPart;
 use super::portions::{MemberCommand, MemberSpan, NONE, Portion, PortionKind, SectorBounds};
 use super::{Array, ArrayContext, ArrayMember, REFUSAL, ReadBalance};
+use crate::block::array_load::MemberWork;
 use crate::block::{Op, Status};
 use crate::record::{Effort, Part};
 use crate::time::Instant;
@@ -169,9 +170,9 @@ impl Array {
     }
 
     pub(super) fn flush_member(&mut self, now: Instant, portion_index: u32, member: u32) {
-        let lba = self.members[member as usize].queued_end;
-        let op = Op::Flush;
-        self.queue_command(now, MemberCommand { portion: portion_index, member, op, lba, sectors: 0, sent: false });
+        let (lba, portion) = (self.members[member as usize].queued_end, portion_index);
+        let (work, op) = (self.portions[portion].kind.member_work(), Op::Flush);
+        self.queue_command(now, MemberCommand { portion, member, work, op, lba, sectors: 0, sent: false });
     }
 
     /// Makes the commands that read one copy, or write all, chunk by chunk. Chunks that are contiguous on a member are
@@ -278,7 +279,8 @@ impl Array {
         match part.choose_method(readable, writable, self.spec.parity) {
             Some(method) => {
                 self.charge_parity(context, portion_index, part.computed_sectors(method, writable));
-                part.for_each_read(method, readable, |span| self.queue_span(now, portion_index, Op::Read, span));
+                let work = method.read_work();
+                part.for_each_read(method, readable, |span| self.queue_work(now, portion_index, work, Op::Read, span));
             }
             None => self.fail_portion(portion_index),
         }
@@ -366,9 +368,15 @@ impl Array {
         }
     }
 
+    /// Queues a command for the purpose of its portion.
+    pub(super) fn queue_span(&mut self, now: Instant, portion: u32, op: Op, span: MemberSpan) {
+        self.queue_work(now, portion, self.portions[portion].kind.member_work(), op, span);
+    }
+
     /// Queues a command for sectors of a member. If they exceed the largest transfer, queues several, split between physical
     /// sectors.
-    pub(super) fn queue_span(&mut self, now: Instant, portion: u32, op: Op, MemberSpan { member, bounds }: MemberSpan) {
+    fn queue_work(&mut self, now: Instant, portion: u32, work: MemberWork, op: Op, span: MemberSpan) {
+        let MemberSpan { member, bounds } = span;
         let mut lba = bounds.from;
         while lba < bounds.end {
             let limit = lba + u64::from(self.limits.max_transfer);
@@ -381,7 +389,7 @@ impl Array {
                 limit
             };
             let sectors = (stop - lba) as u32;
-            self.queue_command(now, MemberCommand { portion, member, op, lba, sectors, sent: false });
+            self.queue_command(now, MemberCommand { portion, member, work, op, lba, sectors, sent: false });
             lba = stop;
         }
     }
