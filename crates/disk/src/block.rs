@@ -28,6 +28,7 @@
 //!
 //! `testing::conformance` checks these rules on any device.
 
+pub mod array_load;
 pub mod assurance;
 pub mod busy_curve;
 pub mod cut;
@@ -36,6 +37,7 @@ pub mod setting_use;
 
 use core::fmt;
 
+use self::array_load::ArrayLoad;
 use self::busy_curve::BusyCurve;
 use self::setting::LayerSetting;
 use self::setting_use::SettingUse;
@@ -392,6 +394,10 @@ pub trait Device {
     fn core_load(&self, _now: Instant) -> Option<BusyCurve> {
         None
     }
+    /// The work of an array and its members until `now`; `None` without an array.
+    fn array_load(&self, _now: Instant) -> Option<ArrayLoad> {
+        None
+    }
     /// True if the device is idle and would have nothing else to do or to answer between the start and the end of this
     /// request: then [`Device::run_alone`] may be called instead of [`Device::submit`].
     fn can_run_alone(&self, _request: &Request) -> bool {
@@ -457,6 +463,9 @@ impl<D: Device + ?Sized> Device for alloc::boxed::Box<D> {
     }
     fn core_load(&self, now: Instant) -> Option<BusyCurve> {
         (**self).core_load(now)
+    }
+    fn array_load(&self, now: Instant) -> Option<ArrayLoad> {
+        (**self).array_load(now)
     }
     fn can_run_alone(&self, request: &Request) -> bool {
         (**self).can_run_alone(request)

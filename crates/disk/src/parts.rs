@@ -149,6 +149,10 @@ pub struct Effort {
     pub commands: u16,
     /// Interrupts by these commands that the processor saw.
     pub interrupts: u16,
+    /// Commands among them by which an array read old data or parity before it could write: read-modify-write.
+    pub modify_reads: u16,
+    /// Commands among them by which an array read the rest of a row before it could write: reconstruct-write.
+    pub reconstruct_reads: u16,
     /// Sectors that the processor copied in memory.
     pub copied: u32,
     /// Sectors that the processor read in memory to compute parity, or to reconstruct data from it.
@@ -159,7 +163,15 @@ pub struct Effort {
 
 impl Effort {
     /// Nothing.
-    pub const NONE: Effort = Effort { commands: 0, interrupts: 0, copied: 0, parity: 0, programmed: Span::ZERO };
+    pub const NONE: Effort = Effort {
+        commands: 0,
+        interrupts: 0,
+        modify_reads: 0,
+        reconstruct_reads: 0,
+        copied: 0,
+        parity: 0,
+        programmed: Span::ZERO,
+    };
     /// A single command, answered by a single interrupt.
     pub const COMMAND: Effort = Effort { commands: 1, interrupts: 1, ..Effort::NONE };
 
@@ -168,6 +180,8 @@ impl Effort {
     pub fn add(&mut self, other: &Effort) {
         self.commands = self.commands.saturating_add(other.commands);
         self.interrupts = self.interrupts.saturating_add(other.interrupts);
+        self.modify_reads = self.modify_reads.saturating_add(other.modify_reads);
+        self.reconstruct_reads = self.reconstruct_reads.saturating_add(other.reconstruct_reads);
         self.copied = self.copied.saturating_add(other.copied);
         self.parity = self.parity.saturating_add(other.parity);
         self.programmed += other.programmed;

@@ -4,6 +4,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use crate::block::array_load::ArrayLoad;
 use crate::block::busy_curve::BusyCurve;
 use crate::block::setting::LayerSetting;
 use crate::block::setting_use::SettingUse;
@@ -172,6 +173,10 @@ impl<D: Device, W: Witness> Device for WatchedDevice<D, W> {
 
     fn core_load(&self, now: Instant) -> Option<BusyCurve> {
         self.device.core_load(now)
+    }
+
+    fn array_load(&self, now: Instant) -> Option<ArrayLoad> {
+        self.device.array_load(now)
     }
 
     /// None: the witness has them.

@@ -17,6 +17,7 @@
 //! | `bitmap` | the write-intent bitmap: which regions have writes under way |
 //! | `intent` | what waits for the bitmap, and its pages on their way to the members |
 //! | `numbering` | the order in which writes are accepted; landings of the members in blocks of the volumes |
+//! | `member_load` | what each member did, by purpose, and when it was busy |
 //!
 //! The parts of a response are those of the command that ended last (and, if a write reads first, of the read that
 //! ended last before it); the time between is *driver*. A flush goes to all members. The data of a read that fails are
@@ -36,6 +37,7 @@
 mod bitmap;
 mod intent;
 pub mod layout;
+mod member_load;
 mod numbering;
 mod parity;
 mod portions;
@@ -62,6 +64,7 @@ pub use self::progress::RebuildProgress;
 use self::stripe_cache::{PAGE, StripeCache};
 use self::stripe_work::PageCommand;
 use super::layer::{self, HostLayer, LayeredDevice, NextTurn};
+use crate::block::array_load::ArrayLoad;
 use crate::block::assurance::{Assurance, BrokenPromise};
 use crate::block::setting::{ArraySetting, LayerSetting};
 use crate::block::{
@@ -149,6 +152,8 @@ struct ArrayMember {
     queued_end: u64,
     /// The sector after the last command that was sent.
     sent_end: u64,
+    /// With commands in flight: since when without a gap.
+    busy_since: Instant,
 }
 
 /// An array of drives.
@@ -193,6 +198,8 @@ pub struct Array {
     growing_pieces: Vec<Option<SectorBounds>>,
     /// Sectors in a physical sector.
     physical: u64,
+    /// Counts of commands and requests that have ended.
+    load: ArrayLoad,
 }
 
 /// The array's own data on a request from above.
@@ -231,6 +238,7 @@ impl Array {
             depth: below.limits(unit as u8).depth,
             queued_end: 0,
             sent_end: 0,
+            busy_since: Instant::ZERO,
         };
         let (depth, lost) = (spec.depth, spec.lost);
         let array = Array {
@@ -260,6 +268,7 @@ impl Array {
             balanced_reads: 0,
             growing_pieces: alloc::vec![None; count as usize],
             physical,
+            load: member_load::no_load(count),
             spec,
         };
         let mut array = LayeredDevice::new(array, depth, below);
@@ -334,7 +343,7 @@ impl Array {
                 let tag = member.waiting.take(choice);
                 let command = &mut self.commands[tag];
                 command.sent = true;
-                member.in_flight += 1;
+                member.note_sent(now);
                 member.sent_end = command.lba + u64::from(command.sectors);
                 sent = true;
                 let MemberCommand { portion, op, lba, sectors, stamp, flags, .. } = *command;
@@ -441,6 +450,8 @@ impl Array {
         request.account_mut().ledger = portion.ledger;
         request.keep_first_error(portion.status);
         if request.note.unfinished_portions == 0 {
+            let accepted = request.account_mut().ledger.start();
+            self.count_answer(accepted, now, &request.request, request.status);
             context.answer_request(now, portion.request_slot, context.slots[portion.request_slot].status);
         }
     }
@@ -572,11 +583,13 @@ impl HostLayer for Array {
     fn handle_completion(&mut self, context: &mut ArrayContext, completion: &mut Completion) -> NextTurn {
         let (tag, at) = (completion.tag, completion.finished);
         let command = self.commands[tag];
-        self.members[command.member as usize].in_flight -= 1;
+        self.count_returned_command(&command, completion);
         self.members_to_serve |= 1 << command.member;
         let portion = command.has_portion().then(|| &self.portions[command.portion]);
         if let Some(portion) = portion.filter(|portion| portion.request_slot != NONE) {
-            context.slots[portion.request_slot].account_mut().effort.add(&completion.effort);
+            let effort = &mut context.slots[portion.request_slot].account_mut().effort;
+            effort.add(&completion.effort);
+            member_load::count_read_before_write(effort, command.work);
         }
         let mut status = completion.status;
         let is_gone = self.is_member_gone(command.member);
@@ -642,6 +655,10 @@ impl HostLayer for Array {
     fn add_own_counts(&self, log_below: DriveLog) -> DriveLog {
         let bitmap_writes = log_below.bitmap_writes + self.bitmap_counts().pages_written;
         DriveLog { bitmap_writes, ..log_below }
+    }
+
+    fn array_load(&self, now: Instant) -> Option<ArrayLoad> {
+        Some(self.load_until(now))
     }
 
     /// The request's portions end when their commands are back.

@@ -27,6 +27,7 @@ use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 use super::carried_writes::CarriedWrites;
+use crate::block::array_load::ArrayLoad;
 use crate::block::busy_curve::BusyCurve;
 use crate::block::setting::LayerSetting;
 use crate::block::setting_use::SettingUse;
@@ -137,6 +138,11 @@ pub trait HostLayer: Sized {
 
     /// The load of the layer's own cores until `now`.
     fn core_load(&self, _now: Instant) -> Option<BusyCurve> {
+        None
+    }
+
+    /// The work of the layer's own members until `now`.
+    fn array_load(&self, _now: Instant) -> Option<ArrayLoad> {
         None
     }
 
@@ -634,6 +640,10 @@ impl<L: HostLayer> Device for LayeredDevice<L> {
 
     fn core_load(&self, now: Instant) -> Option<BusyCurve> {
         self.layer.core_load(now).or_else(|| self.context.below.core_load(now))
+    }
+
+    fn array_load(&self, now: Instant) -> Option<ArrayLoad> {
+        self.layer.array_load(now).or_else(|| self.context.below.array_load(now))
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {

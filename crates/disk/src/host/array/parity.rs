@@ -13,6 +13,7 @@
 
 use super::layout::{ArrayVolume, MemberSet};
 use super::stripe_cache::PAGE;
+use crate::block::array_load::MemberWork;
 
 /// How to update parity (`rmw_level` of Linux).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,6 +34,16 @@ pub(super) enum ParityMethod {
     Modify,
     Reconstruct,
     Whole,
+}
+
+impl ParityMethod {
+    /// The purpose of its reads.
+    pub(super) fn read_work(self) -> MemberWork {
+        match self {
+            ParityMethod::Modify => MemberWork::ModifyRead,
+            ParityMethod::Nothing | ParityMethod::Reconstruct | ParityMethod::Whole => MemberWork::ReconstructRead,
+        }
+    }
 }
 
 /// A write to a stripe: each set is of members.

@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 
 use super::bitmap::BitmapWriteNumber;
 use super::layout::MemberSet;
+use crate::block::array_load::MemberWork;
 use crate::block::{Flags, Op, Status};
 use crate::record::Ledger;
 use crate::slab::Slab;
@@ -55,6 +56,17 @@ pub(super) enum PortionKind {
     RebuildFlush,
     /// Pages of the write-intent bitmap.
     BitmapPages,
+}
+
+impl PortionKind {
+    /// The purpose of its commands, except for reads before a write to a row with parity.
+    pub(super) fn member_work(self) -> MemberWork {
+        match self {
+            PortionKind::Plain | PortionKind::Stripes | PortionKind::Flush => MemberWork::User,
+            PortionKind::RebuildRun | PortionKind::RebuildFlush => MemberWork::Sync,
+            PortionKind::BitmapPages => MemberWork::Bitmap,
+        }
+    }
 }
 
 /// A part of a request, or of the rebuild.
@@ -163,6 +175,7 @@ pub(super) struct MemberCommand {
     /// The index of its portion, or [`STRIPES`]; [`NONE`] if the place is free.
     pub portion: u32,
     pub member: u32,
+    pub work: MemberWork,
     pub op: Op,
     pub lba: u64,
     pub sectors: u32,

@@ -6,6 +6,7 @@ use super::layout::{ArrayVolume, MemberSet, RaidLevel};
 use super::portions::{MemberCommand, MemberSpan, NONE, Portion, PortionKind, SectorBounds};
 use super::stripe_cache::PAGE;
 use super::{Array, ArrayContext, ArrayMember, REFUSAL, ReadBalance};
+use crate::block::array_load::MemberWork;
 use crate::block::{Flags, Limits, Op, Status};
 use crate::record::{Effort, Part};
 use crate::time::Instant;
@@ -135,12 +136,12 @@ impl Array {
     }
 
     pub(super) fn flush_member(&mut self, now: Instant, portion_index: u32, member: u32) {
-        let lba = self.members[member as usize].queued_end;
-        let op = Op::Flush;
-        let (portion, stamp) = (portion_index, self.portions[portion_index].write_number);
+        let (lba, portion) = (self.members[member as usize].queued_end, portion_index);
+        let (work, op) = (self.portions[portion].kind.member_work(), Op::Flush);
+        let (stamp, flags) = (self.portions[portion].write_number, Flags::NONE);
         self.queue_command(
             now,
-            MemberCommand { portion, member, op, lba, sectors: 0, stamp, flags: Flags::NONE, sent: false },
+            MemberCommand { portion, member, work, op, lba, sectors: 0, stamp, flags, sent: false },
         );
     }
 
@@ -290,9 +291,15 @@ impl Array {
         }
     }
 
+    /// Queues a command for the purpose of its portion.
+    pub(super) fn queue_span(&mut self, now: Instant, portion: u32, op: Op, span: MemberSpan) {
+        self.queue_work(now, portion, self.portions[portion].kind.member_work(), op, span);
+    }
+
     /// Queues a command for sectors of a member. If they exceed the largest transfer, queues several, split between physical
     /// sectors.
-    pub(super) fn queue_span(&mut self, now: Instant, portion: u32, op: Op, MemberSpan { member, bounds }: MemberSpan) {
+    fn queue_work(&mut self, now: Instant, portion: u32, work: MemberWork, op: Op, span: MemberSpan) {
+        let MemberSpan { member, bounds } = span;
         let mut lba = bounds.from;
         while lba < bounds.end {
             let limit = lba + u64::from(self.limits.max_transfer);
@@ -305,10 +312,10 @@ impl Array {
                 limit
             };
             let sectors = (stop - lba) as u32;
-            let stamp = self.portions[portion].write_number;
+            let (stamp, flags) = (self.portions[portion].write_number, Flags::NONE);
             self.queue_command(
                 now,
-                MemberCommand { portion, member, op, lba, sectors, stamp, flags: Flags::NONE, sent: false },
+                MemberCommand { portion, member, work, op, lba, sectors, stamp, flags, sent: false },
             );
             lba = stop;
         }

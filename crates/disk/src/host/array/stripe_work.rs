@@ -20,11 +20,13 @@ use alloc::vec::Vec;
 
 use super::intent;
 use super::layout::{ArrayVolume, MemberSet};
+use super::member_load;
 use super::numbering::GatheredPart;
 use super::parity::{ParityMethod, ParityPlan, StripeWrite, members_of, row_members};
 use super::portions::{FORGOTTEN, MemberCommand, NONE, Portion, STRIPES, SectorBounds};
 use super::stripe_cache::{PAGE, PAGE_END, PageAccess};
 use super::{Array, ArrayContext};
+use crate::block::array_load::MemberWork;
 use crate::block::{Completion, Flags, Op, Status};
 use crate::host::layer::NextTurn;
 use crate::record::{Effort, Part};
@@ -44,6 +46,7 @@ pub(super) struct PageCommand {
     volume: u8,
     is_write: bool,
     flags: Flags,
+    work: MemberWork,
     page: u64,
     /// Sectors of the page, without the end.
     from: u8,
@@ -229,7 +232,7 @@ impl Array {
         let write = self.waiting_write(index);
         let wanted = self.stripes.stripe(index).reads.iter().fold(0, |set, read| set | 1 << read.member);
         let direct = wanted & (write.readable | write.reading);
-        self.read_pages(index, direct);
+        self.read_pages(index, direct, MemberWork::User);
         if wanted == direct {
             return;
         }
@@ -241,7 +244,7 @@ impl Array {
                 self.stripes.stripe_mut(index).current |= write.data | write.parity;
                 self.serve_reads(context, now, index);
             }
-            Some(sources) => self.read_pages(index, sources & !write.current),
+            Some(sources) => self.read_pages(index, sources & !write.current, MemberWork::User),
         }
     }
 
@@ -256,21 +259,29 @@ impl Array {
     ) {
         if plan.missing != 0 {
             if self.stripes.may_preread(index) {
-                self.read_pages(index, plan.missing);
+                self.read_pages(index, plan.missing, plan.method.read_work());
             }
         } else if !self.stripes.stripe(index).has_pages_on_the_way() {
             self.write_stripe(context, now, index, write, plan.method);
         }
     }
 
-    /// Reads those of `pages` that are not being read.
-    fn read_pages(&mut self, index: u32, pages: MemberSet) {
+    /// Reads those of `pages` that are not being read, for this purpose.
+    fn read_pages(&mut self, index: u32, pages: MemberSet, work: MemberWork) {
         let stripe = self.stripes.stripe_mut(index);
         let new = pages & !stripe.reading;
         stripe.reading |= new;
         let (volume, page) = (stripe.volume, stripe.page);
-        let command =
-            |member| PageCommand { member, volume, is_write: false, flags: Flags::NONE, page, from: 0, end: PAGE_END };
+        let command = |member| PageCommand {
+            member,
+            volume,
+            is_write: false,
+            flags: Flags::NONE,
+            work,
+            page,
+            from: 0,
+            end: PAGE_END,
+        };
         self.page_commands.extend(members_of(new).map(command));
     }
 
@@ -305,7 +316,7 @@ impl Array {
         );
         let command = |member| {
             let (from, end) = stripe.written_sectors(member).unwrap_or((0, PAGE_END));
-            PageCommand { member, volume, is_write: true, flags, page, from, end }
+            PageCommand { member, volume, is_write: true, flags, work: MemberWork::User, page, from, end }
         };
         self.page_commands.extend(members_of(written).map(command));
         self.charge_parity(context, first, write.computed_sectors(method));
@@ -329,8 +340,11 @@ impl Array {
             };
             let beside = u32::from(first.from) + u32::from(PAGE_END - joined[joined.len() - 1].end);
             let (member, sectors) = (first.member, (count * PAGE) as u32 - beside);
-            let (portion, flags) = (STRIPES, first.flags);
-            self.queue_command(now, MemberCommand { portion, member, op, lba, sectors, stamp, flags, sent: false });
+            let (portion, flags, work) = (STRIPES, first.flags, first.work);
+            self.queue_command(
+                now,
+                MemberCommand { portion, member, work, op, lba, sectors, stamp, flags, sent: false },
+            );
         }
         pages.clear();
         self.page_commands = pages;
@@ -373,7 +387,11 @@ impl Array {
         let first = (command.lba - self.volumes[volume_index].first) / PAGE;
         let end = command.lba + u64::from(command.sectors) - self.volumes[volume_index].first;
         let pages = first..end.div_ceil(PAGE);
-        let mut effort = completion.map(|completion| completion.effort);
+        let mut effort = completion.map(|completion| {
+            let mut effort = completion.effort;
+            member_load::count_read_before_write(&mut effort, command.work);
+            effort
+        });
         let mut from = pages.start;
         while let Some(index) = self.stripes.find_first(volume_index as u8, from..pages.end) {
             from = self.stripes.stripe(index).page + 1;
