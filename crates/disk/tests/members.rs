@@ -33,6 +33,8 @@ fn spec(level: RaidLevel, members: u32) -> ArraySpec {
         queue: Discipline::plain(Policy::Fcfs),
         balance: ReadBalance::Nearest,
         parity: ParityWrite::Fewest,
+        // A page a member: a write seldom finds what it needs in memory.
+        stripe_cache: 1,
         rebuild_rate: 100_000_000,
         rebuild_run: 256,
         lost: 0,

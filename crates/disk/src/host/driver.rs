@@ -288,7 +288,9 @@ impl Driver {
         let fits = |&number: &u32| {
             let other = &self.commands.get(number).request;
             let may_share = !self.scheduler.separates_programs() || other.origin == request.origin;
-            may_share && other.flags == request.flags && other.sectors + request.sectors <= self.spec.max_transfer
+            let flags_of = |request: &Request| request.flags.without(Flags::BACKGROUND);
+            let is_alike = may_share && flags_of(other) == flags_of(request);
+            is_alike && other.sectors + request.sectors <= self.spec.max_transfer
         };
         let before = self.merge_index.commands_before(request).filter(fits).min();
         let after = || self.merge_index.commands_after(request).filter(fits).min();

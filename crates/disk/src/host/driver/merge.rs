@@ -50,7 +50,7 @@ struct EdgeEntry {
 
 /// True if the request may share a command.
 pub(super) fn can_merge(request: &Request) -> bool {
-    let plain = request.flags == Flags::NONE || request.flags == Flags::PRIORITY;
+    let plain = request.flags.without(Flags::BACKGROUND).without(Flags::PRIORITY) == Flags::NONE;
     plain && request.sectors > 0 && matches!(request.op, Op::Read | Op::Write)
 }
 

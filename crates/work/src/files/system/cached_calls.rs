@@ -474,7 +474,7 @@ impl System {
             cached.cache.continue_later(file, runs.last().map_or(0, DirtyRun::end));
             cached.writing += 1;
             let mut plan = self.issue.take_empty_plan();
-            self.plan_runs(now, file, &runs, Flags::NONE, &mut plan);
+            self.plan_runs(now, file, &runs, Flags::BACKGROUND, &mut plan);
             let write_back = self.cache_service().write_backs.put(Some((file, runs)));
             self.issue.begin_plan(PlanOwner::WriteBack(write_back), self.system_origin(), file.volume, plan);
         }
