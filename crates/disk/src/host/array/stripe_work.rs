@@ -5,7 +5,9 @@
 //! most 256 pages; a bio goes to stripe after stripe with all its pages of each. If no stripe is free, the request waits
 //! with what is left of it, and the requests behind it wait too: in Linux the thread that submits them sleeps. What has
 //! been added is worked on meanwhile. So a row that is added in two steps may be read before it is written as a whole. One
-//! thread works on all stripes; it is woken by what is added and by pages that arrive.
+//! thread works on all stripes; it is woken by what is added and by pages that arrive, and takes no time: what a request has
+//! added is worked on before the next request of the same instant. A processor that is slower than the program's thread
+//! gathers more (`docs/development/md.md` has the measured range).
 //!
 //! Pages that follow one another on a member go as one command, as a plug of `raid5d` and the member's queue merge them.
 //! A command serves all accesses to its pages. The first of them has its effort; each has its time from the instant up to
@@ -30,14 +32,10 @@ use crate::block::array_load::MemberWork;
 use crate::block::{Completion, Flags, Op, Status};
 use crate::host::layer::NextTurn;
 use crate::record::{Effort, Part};
-use crate::time::{Instant, Span};
+use crate::time::Instant;
 
 /// Sectors in the longest bio: 256 pages of 4 KiB (`BIO_MAX_VECS`).
 const LONGEST_BIO: u64 = 256 * PAGE;
-
-/// The time from a call that wakes the thread that works on stripes (`raid5d`) until it begins. Inferred: to wake a thread
-/// on a core that sleeps takes some microseconds. What one program submits at one instant is added meanwhile.
-const WAKE: Span = Span::from_micros(5);
 
 /// A page that a stripe reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,7 +80,7 @@ impl Array {
 
     /// Wakes the thread that works on stripes.
     fn wake_stripe_thread(&mut self, now: Instant) {
-        self.stripe_turn = self.stripe_turn.min(now + WAKE);
+        self.stripe_turn = self.stripe_turn.min(now);
     }
 
     /// Adds the portions that wait for stripes, in order.
@@ -91,7 +89,6 @@ impl Array {
             if self.must_refuse(&self.portions[portion_index]) && !self.portions[portion_index].writing {
                 self.fail_portion(portion_index);
             } else {
-                self.wake_stripe_thread(now);
                 if !self.add_portion(context, now, portion_index) {
                     break;
                 }
@@ -150,6 +147,7 @@ impl Array {
         }
         let flags = context.slots[portion.request_slot].request.flags;
         self.stripes.make_ready_again(index, portion.op == Op::Write && !flags.has(Flags::BACKGROUND));
+        self.wake_stripe_thread(now);
         true
     }
 
