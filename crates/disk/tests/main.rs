@@ -14,6 +14,7 @@ mod driver;
 mod golden;
 mod laws;
 mod media_cache;
+mod mirrors;
 mod power;
 mod processor;
 mod queuing;
