@@ -15,6 +15,7 @@ mod files;
 mod fit;
 mod golden;
 mod ladder;
+mod linux_arrays;
 mod little;
 #[allow(dead_code, reason = "the program's tests use the rest")]
 mod outline;
