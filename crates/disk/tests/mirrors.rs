@@ -71,9 +71,8 @@ impl Device for QueuedMembers {
         self.in_flight.front().map(|it| it.finished)
     }
     fn handle_timeout(&mut self, now: Instant) {
-        while let Some(done) = self.in_flight.pop_front_if(|done| done.finished <= now) {
-            self.ready.push_back(done);
-        }
+        let due = self.in_flight.partition_point(|done| done.finished <= now);
+        self.ready.extend(self.in_flight.drain(..due));
     }
     fn poll_completion(&mut self) -> Option<Completion> {
         self.ready.pop_front()
