@@ -66,33 +66,6 @@ fn command_count(spec: &ArraySpec, request: Request) -> u32 {
     run_request(&mut array(spec, &SmallDrive::default()), Instant::ZERO, request).effort.commands.into()
 }
 
-/// `optimal_io_size` of md is the data of a row: RAID 5 of five drives with chunks of 512 KiB has 2 MiB, one of four 1.5 (Linux
-/// 6.1). A mirror states none, and no layer above an array changes it.
-#[test]
-fn an_array_states_the_data_of_its_row() {
-    let row_kib = |level, members| {
-        let spec = ArraySpec { chunk: 1024, ..spec(level, members) };
-        let drive = SmallDrive { zones: vec![(400, 100)], ..SmallDrive::default() };
-        let array = array(&spec, &drive);
-        let stated = array.limits(0).optimal_transfer / 2;
-        let above = Driver::build_above(DriverSpec::default(), Box::new(array));
-        assert_eq!(above.limits(0).optimal_transfer / 2, stated);
-        stated
-    };
-    for (level, members, kib) in [
-        (RaidLevel::Raid0, 8, 4096),
-        (RaidLevel::Raid1, 2, 0),
-        (RaidLevel::Raid10, 4, 1024),
-        (RaidLevel::Raid5, 5, 2048),
-        (RaidLevel::Raid5, 4, 1536),
-        (RaidLevel::Raid6, 6, 2048),
-        (RaidLevel::Linear, 2, 0),
-    ] {
-        assert_eq!(row_kib(level, members), kib, "{level:?} of {members}");
-    }
-    assert_eq!(SmallDrive::default().drive().limits(0).optimal_transfer, 0);
-}
-
 #[test]
 fn a_driver_above_an_array_flushes_while_its_members_cache_writes() {
     let spec_of_driver = DriverSpec { flush: FlushPolicy::Cached, ..DriverSpec::default() };
@@ -398,22 +371,6 @@ fn parity_is_counted_for_the_processor() {
         "read from the others"
     );
     assert_eq!(parity_sectors(&ArraySpec { lost: 1 << 4, ..five }, write(8)), 0, "the parity of this row is lost");
-}
-
-#[test]
-fn copies_are_read_as_the_balance_says() {
-    // Reads alternate between two far places: with the nearest copy, each drive stays at one of them.
-    let total_time = |balance| {
-        let mut device = array(&ArraySpec { balance, ..spec(RaidLevel::Raid1, 2) }, &SmallDrive::default());
-        let mut now = Instant::ZERO;
-        for turn in 0..20 {
-            let lba = if turn % 2 == 0 { 0 } else { 7000 };
-            now = run_request(&mut device, now, request(0, Op::Read, lba + turn, 1)).finished;
-        }
-        now
-    };
-    let (nearest, first) = (total_time(ReadBalance::Nearest), total_time(ReadBalance::First));
-    assert!(nearest < first, "{nearest:?} against {first:?}");
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod golden;
 mod laws;
 mod media_cache;
 mod members;
+mod mirrors;
 mod power;
 mod processor;
 mod queuing;

@@ -46,7 +46,7 @@ type Pair = (&'static str, &'static str, &'static str, Result<&'static str, &'st
 const UNDECLARED: &str = "the sides do different work: they differ in the pattern (job.pattern.reads); a study that \
     compares work says so: credit = [\"pattern\"]";
 
-const PAIRS: [Pair; 29] = [
+const PAIRS: [Pair; 31] = [
     // One concern, named.
     ("'drive.firmware.depth' = 1", "'drive.firmware.depth' = 32", "'queue'", Ok("the command queue")),
     ("'drive.cache.write_back' = true", "'drive.cache.write_back' = false", "'write-cache'", Ok("the write cache")),
@@ -169,6 +169,14 @@ const PAIRS: [Pair; 29] = [
     ),
     // The same work over the whole of a larger volume is the same work.
     ("array = 'none'", "array = 'raid-0'", "'array'", Ok("the array")),
+    // With an array Linux's driver stands below it, which follows from the array; an order that is asked for does not.
+    ("array = 'none', driver = 'linux-none'", "array = 'raid-0', driver = 'linux-none'", "'array'", Ok("the array")),
+    (
+        "array = 'raid-0', driver = 'linux-none', 'array.depth' = 4",
+        "array = 'raid-0', driver = 'linux-none', 'array.depth' = 8, order = 'driver, array, controller'",
+        "'array'",
+        Err("it credits the array, but the sides differ in the order of the layers (stack.order) too"),
+    ),
     // Bundles without a name are credited as what differs in them.
     (
         "'drive.firmware.depth' = 1, controller = 'sii-3112'",

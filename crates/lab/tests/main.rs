@@ -16,6 +16,7 @@ mod fit;
 mod golden;
 mod ladder;
 mod laws;
+mod linux_arrays;
 mod little;
 #[allow(dead_code, reason = "the program's tests use the rest")]
 mod outline;

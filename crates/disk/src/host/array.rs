@@ -13,6 +13,7 @@
 //! | `split` | from requests to portions to commands |
 //! | `stripe_cache`, `stripe_work` | pages of rows with parity in memory, in which writes gather; work on them |
 //! | `parity` | what a write to a stripe reads first |
+//! | `balance` | which copy of a mirror is read |
 //! | `rebuild`, `progress` | lost members, new ones, and the rebuild |
 //! | `bitmap` | the write-intent bitmap: which regions have writes under way |
 //! | `intent` | what waits for the bitmap, and its pages on their way to the members |
@@ -34,6 +35,7 @@
 //! Not modelled: a journal of rows under way, and a resync after a power cut. Data and parity stay as a cut leaves them
 //! (the *write hole*; `testing::parity` judges it), and regions that a write-intent bitmap has as dirty stay dirty.
 
+mod balance;
 mod bitmap;
 mod intent;
 pub mod layout;
@@ -64,7 +66,7 @@ pub use self::progress::RebuildProgress;
 use self::stripe_cache::{PAGE, StripeCache};
 use self::stripe_work::PageCommand;
 use super::layer::{self, HostLayer, LayeredDevice, NextTurn};
-use crate::block::array_load::ArrayLoad;
+use crate::block::array_load::{ArrayLoad, MemberWork};
 use crate::block::assurance::{Assurance, BrokenPromise};
 use crate::block::setting::{ArraySetting, LayerSetting};
 use crate::block::{
@@ -78,9 +80,16 @@ use crate::time::{Instant, Rate, Span};
 /// Which copy of a mirror to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReadBalance {
-    /// An idle member, else any; among these the member whose last command ends nearest, and of equals the first. As md's
-    /// RAID 1 does for rotating drives (`read_balance` in `drivers/md/raid1.c`).
+    /// As md does for rotating drives (`read_balance` in Linux 6.1's `drivers/md/raid1.c` and `raid10.c`). RAID 1: the member at
+    /// which the read goes on where the last one or the last completed command ended; else the first idle member; else the one
+    /// whose last completed command ended nearest. So a sequential reader stays on one member. RAID 10, for each chunk: the
+    /// first idle member, else the nearest.
+    ///
+    /// md also reads only the first member while an array is resynchronised after a crash, which is not modelled.
     Nearest,
+    /// An idle member, else any; among these the member whose last queued command ends nearest, and of equals the first. For
+    /// arrays whose rule is unknown: a sequential reader has all members.
+    Idle,
     RoundRobin,
     First,
 }
@@ -148,6 +157,10 @@ struct ArrayMember {
     /// Commands sent and not yet returned.
     in_flight: u32,
     depth: u32,
+    /// The sector after the last read or write that completed (md's `head_position`).
+    completed_end: u64,
+    /// The sector after the last read that was directed to it (md's `next_seq_sect`); none before the first.
+    next_sequential: Option<u64>,
     /// The sector after the last command that was queued.
     queued_end: u64,
     /// The sector after the last command that was sent.
@@ -236,6 +249,8 @@ impl Array {
             waiting: Queue::new(spec.queue, spec.depth as usize),
             in_flight: 0,
             depth: below.limits(unit as u8).depth,
+            completed_end: 0,
+            next_sequential: None,
             queued_end: 0,
             sent_end: 0,
             busy_since: Instant::ZERO,
@@ -609,6 +624,9 @@ impl HostLayer for Array {
         }
         if was_powered && self.is_member_gone(command.member) {
             status = Status::MediumError;
+        }
+        if command.op != Op::Flush && command.work != MemberWork::Bitmap {
+            self.members[command.member as usize].completed_end = command.lba + u64::from(command.sectors);
         }
         self.commands[tag].portion = NONE;
         self.commands.free(tag);

@@ -661,7 +661,7 @@ pub(super) fn with_random_array(mut stack: SmallStack, rng: &mut Rng) -> SmallSt
         chunk: pick_one(rng, &[8, 16, 64]),
         depth: pick_one(rng, &[1, 4, 32]),
         queue: Discipline { policy: pick_one(rng, &[Policy::Fcfs, Policy::CLook]), ..Discipline::plain(Policy::Fcfs) },
-        balance: pick_one(rng, &[ReadBalance::Nearest, ReadBalance::RoundRobin, ReadBalance::First]),
+        balance: pick_one(rng, &[ReadBalance::Nearest, ReadBalance::Idle, ReadBalance::RoundRobin, ReadBalance::First]),
         parity: pick_one(rng, &[ParityWrite::Fewest, ParityWrite::Modify, ParityWrite::Reconstruct]),
         stripe_cache: 256,
         rebuild_rate: 100_000_000,

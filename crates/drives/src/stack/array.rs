@@ -57,8 +57,9 @@ static KEYS: &[ProfileKey] = &[
     ProfileKey::must(
         "read",
         "",
-        KeyDomain::Word(&["nearest", "round-robin", "first"]),
-        "which copy of a mirror is read",
+        KeyDomain::Word(&["nearest", "idle", "round-robin", "first"]),
+        "which copy of a mirror is read: `nearest` as in md, a sequential reader keeps its drive; `idle`, an idle drive before \
+         a busy one, each time",
     )
     .also(&["read balance"]),
     ProfileKey::must(
@@ -205,6 +206,7 @@ fn build(figures: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer,
         balance: match figures.word("read") {
             "round-robin" => ReadBalance::RoundRobin,
             "first" => ReadBalance::First,
+            "idle" => ReadBalance::Idle,
             _ => ReadBalance::Nearest,
         },
         parity: match figures.word("parity") {

@@ -290,6 +290,17 @@ mod tests {
         assert_eq!((volume.parity_member(2, 0), row(2)), (1, alloc::vec![2, 3, 0]));
     }
 
+    /// Linux 6.1, chunks of 512 KiB: `optimal_io_size` is 2 MiB on RAID 5 of five drives, 1.5 on one of four.
+    #[test]
+    fn a_striped_volume_states_the_data_of_its_row() {
+        let kib = |level, members| {
+            ArrayVolume { level, members, chunk: 1024, first: 0, sectors: 1 << 20 }.optimal_transfer() / 2
+        };
+        assert_eq!((kib(RaidLevel::Raid5, 5), kib(RaidLevel::Raid5, 4), kib(RaidLevel::Raid6, 6)), (2048, 1536, 2048));
+        assert_eq!((kib(RaidLevel::Raid0, 8), kib(RaidLevel::Raid10, 4), kib(RaidLevel::Raid10, 2)), (4096, 1024, 512));
+        assert_eq!((kib(RaidLevel::Raid1, 2), kib(RaidLevel::Linear, 2)), (0, 0));
+    }
+
     #[test]
     fn redundancy_is_what_the_level_says() {
         let losses: [MemberSet; 4] = [0b0001, 0b0011, 0b0101, 0b0111];

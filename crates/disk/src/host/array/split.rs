@@ -2,10 +2,10 @@
 //!
 //! Portions are named by their index in the array's list.
 
-use super::layout::{ArrayVolume, MemberSet, RaidLevel};
+use super::layout::{ArrayVolume, RaidLevel};
 use super::portions::{MemberCommand, MemberSpan, NONE, Portion, PortionKind, SectorBounds};
 use super::stripe_cache::PAGE;
-use super::{Array, ArrayContext, ArrayMember, REFUSAL, ReadBalance};
+use super::{Array, ArrayContext, REFUSAL};
 use crate::block::array_load::MemberWork;
 use crate::block::{Flags, Limits, Op, Status};
 use crate::record::{Effort, Part};
@@ -197,41 +197,6 @@ impl Array {
                     self.queue_span(now, portion_index, op, MemberSpan { member, bounds });
                 }
             }
-        }
-    }
-
-    /// The member from which to read sectors of a chunk. Among several copies it is the member whose growing piece ends
-    /// there, else the balance chooses. `None` if no copy can be read.
-    fn choose_copy(
-        &mut self,
-        volume: &ArrayVolume,
-        row: u64,
-        column: u32,
-        sectors: SectorBounds,
-        avoided: MemberSet,
-    ) -> Option<u32> {
-        let readable = self.members_readable_before(sectors.end) & !avoided;
-        let members = (0..volume.copies()).map(|copy| volume.data_member(row, column, copy));
-        let mut members = members.filter(|member| readable >> member & 1 == 1);
-        if volume.copies() == 1 {
-            return members.next();
-        }
-        let continues =
-            |member: &u32| self.growing_pieces[*member as usize].is_some_and(|piece| piece.end == sectors.from);
-        if let Some(member) = members.clone().find(continues) {
-            return Some(member);
-        }
-        match self.spec.balance {
-            ReadBalance::First => members.next(),
-            ReadBalance::RoundRobin => {
-                self.balanced_reads = self.balanced_reads.wrapping_add(1);
-                let count = members.clone().count().max(1);
-                members.nth(self.balanced_reads as usize % count)
-            }
-            ReadBalance::Nearest => members.min_by_key(|&member| {
-                let ArrayMember { waiting, in_flight, queued_end, .. } = &self.members[member as usize];
-                (*in_flight > 0 || !waiting.is_empty(), queued_end.abs_diff(sectors.from), member)
-            }),
         }
     }
 
