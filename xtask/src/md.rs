@@ -176,7 +176,8 @@ fn percent_off(figure: f64, others: &[f64]) -> f64 {
     let least = others.iter().copied().fold(f64::INFINITY, f64::min);
     let greatest = others.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let nearest = figure.clamp(least, greatest);
-    if figure == nearest { 0.0 } else { 100.0 * (figure - nearest) / nearest }
+    // Zero is added so that a little less than nothing is not shown as -0.
+    if figure == nearest { 0.0 } else { (100.0 * (figure - nearest) / nearest).round() + 0.0 }
 }
 
 #[cfg(test)]
