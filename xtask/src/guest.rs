@@ -71,7 +71,7 @@ fn run_guests() -> Result<(), String> {
 }
 
 /// Runs a shell script in `folder`; returns its output.
-fn shell(folder: &Path, script: &str) -> Result<String, String> {
+pub fn shell(folder: &Path, script: &str) -> Result<String, String> {
     let output = Command::new("bash").args(["-euo", "pipefail", "-c", script]).current_dir(folder).output();
     let output = output.map_err(|error| format!("bash: {error}"))?;
     match output.status.success() {
@@ -80,8 +80,8 @@ fn shell(folder: &Path, script: &str) -> Result<String, String> {
     }
 }
 
-/// Fetches and unpacks Debian's kernel.
-fn fetch_kernel(folder: &Path) -> Result<PathBuf, String> {
+/// Fetches and unpacks Debian's kernel; returns its path.
+pub fn fetch_kernel(folder: &Path) -> Result<PathBuf, String> {
     shell(
         folder,
         "package=$(apt-cache depends linux-image-amd64 | sed -n 's/ *Depends: //p' | head -n 1)

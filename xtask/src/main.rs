@@ -16,6 +16,7 @@
 //! | `cuts` | power cuts on random stacks, by the hundred thousand |
 //! | `guest` | a virtual machine in QEMU on a modelled disk, behind two controllers |
 //! | `live` | findings of the source studies, reproduced by real software on served disks, and their tables |
+//! | `md` | Linux's md in a virtual machine, beside the model's arrays |
 //! | `mutants` | planted faults, and which tests notice them |
 //! | `mutate` | the program with changed inputs of every kind |
 //! | `names` | counts of names and sentences of comments, of this repository or of another |
@@ -32,7 +33,7 @@
 //! | `site` | the manual as a site |
 //! | `validation` | replays the traces, and rewrites their committed figures |
 //!
-//! Its only dependencies are JSON, SHA-256 and a parser of Rust (for `mutants` and `names`), so that it builds in
+//! Its only dependencies are JSON, TOML, SHA-256 and a parser of Rust (for `mutants` and `names`), so that it builds in
 //! seconds.
 
 #![allow(clippy::disallowed_methods, reason = "builds and checks write in the repository and its target folder")]
@@ -50,6 +51,7 @@ mod fit;
 mod guest;
 mod links;
 mod live;
+mod md;
 mod mutants;
 mod mutate;
 mod names;
@@ -92,6 +94,7 @@ fn main() -> ExitCode {
         ["wheel", ref targets @ ..] => python::wheel(targets),
         ["guest"] => guest::guest(),
         ["live"] => live::live(),
+        ["md", ref options @ ..] => md::md(options),
         ["validation"] => validation::validation(),
         ["sampling", ref options @ ..] => sampling::sampling(options),
         ["score"] => score::score(),
@@ -108,7 +111,7 @@ fn main() -> ExitCode {
 }
 
 /// The commands that `ci` does not run: words and description.
-const OTHER_COMMANDS: [(&str, &str); 26] = [
+const OTHER_COMMANDS: [(&str, &str); 27] = [
     (
         "check [--since REVISION]",
         "the steps that a change needs, in under two minutes; by default since origin/main, or of uncommitted changes",
@@ -146,6 +149,10 @@ const OTHER_COMMANDS: [(&str, &str); 26] = [
     ("wheel [TARGET …]", "wheels and the source package of the Python module"),
     ("guest", "run a virtual machine in QEMU on a modelled disk, behind AHCI and PIIX"),
     ("live", "run real software on served disks, rewrite the findings in docs/live.md"),
+    (
+        "md [ROWS.toml]",
+        "Linux's md in a virtual machine in QEMU, beside the model's arrays; --runs 3 --program PATH for another build",
+    ),
     ("site", "make the manual as a site in target/site, by mdBook"),
     ("score", "run all claims, rewrite validation/claims.toml, README and docs/claims.md"),
     ("explain [CLAIM …]", "explain claims that are not reproduced, rewrite docs/claims.md"),
