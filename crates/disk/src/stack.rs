@@ -342,7 +342,7 @@ mod tests {
         ArraySetting, DriverSetting, FlushPolicy, ForcedWritePolicy, LayerSetting, PowerOffPolicy,
     };
     use crate::host::array::layout::{RaidLevel, VolumeShare};
-    use crate::host::array::{ParityWrite, ReadBalance};
+    use crate::host::array::{ParityWrite, ReadBalance, SyncSpeed};
     use crate::queue::{Discipline, Policy};
     use crate::testing::SmallDrive;
     use crate::time::Span;
@@ -371,8 +371,7 @@ mod tests {
             queue: Discipline::plain(Policy::Fcfs),
             balance: ReadBalance::Nearest,
             parity: ParityWrite::Fewest,
-            rebuild_rate: 1 << 27,
-            rebuild_run: 128,
+            sync_speed: SyncSpeed::LINUX,
             lost: 0,
             bitmap: None,
         })

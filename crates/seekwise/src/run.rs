@@ -30,7 +30,7 @@ use crate::study::write_report;
 pub use seekwise_lab::run::certificate::{Certificate, TimingErrors};
 pub use seekwise_lab::run::{
     Arrivals, CpuRecord, DriveCounts, GroupRecord, IssuerFigures, KindRecord, MeanParts, OperationRecord, PhaseRecord,
-    RealRecord, RecordedEnds, RequestCost, Response, RunRecord, StreamRecord,
+    RealRecord, RecordedEnds, RequestCost, Response, RunRecord, StreamRecord, SyncRecord,
 };
 
 /// Runs together: their response times, and the workers of each name.

@@ -4,7 +4,7 @@
 
 use super::layout::{ArrayVolume, MemberSet, RaidLevel};
 use super::parity::RowPart;
-use super::portions::{MemberCommand, MemberSpan, NONE, Portion, PortionKind, SectorBounds};
+use super::portions::{LockKind, MemberCommand, MemberSpan, NONE, Portion, PortionKind, SectorBounds};
 use super::{Array, ArrayContext, ArrayMember, REFUSAL, ReadBalance};
 use crate::block::{Op, Status};
 use crate::record::{Effort, Part};
@@ -105,10 +105,22 @@ impl Array {
         if portion.request_slot != NONE {
             context.slots[portion.request_slot].note.unfinished_portions += 1;
         }
+        let portion = if self.sync.is_some() { self.with_read_lock(portion) } else { portion };
         let index = self.portions.put(portion);
         if self.locks.lock_or_wait(&self.portions, index) {
             self.dispatch_portion(context, now, index);
         }
+    }
+
+    /// The portion with a lock, if it is a user's read of a mirror during a sync. A sync of a mirror waits for users.
+    pub(super) fn with_read_lock(&self, portion: Portion) -> Portion {
+        let volume = self.volumes[usize::from(portion.volume)];
+        let is_plain_read = portion.kind == PortionKind::Plain && portion.op == Op::Read;
+        if !is_plain_read || volume.copies() == 1 || portion.locked_columns != 0 {
+            return portion;
+        }
+        let lock_kind = if volume.level == RaidLevel::Raid10 { LockKind::Read } else { LockKind::PassingRead };
+        Portion { lock_kind, ..with_locked_range(&volume, portion) }
     }
 
     /// Makes the first commands of a portion, or makes them again; refuses it if its volume is lost.
@@ -124,7 +136,7 @@ impl Array {
         match portion.kind {
             _ if self.must_refuse(&portion) => return self.refusals.push_back((now + REFUSAL, portion_index)),
             PortionKind::Flush | PortionKind::RebuildFlush => self.flush_members(now, portion_index),
-            PortionKind::RebuildRun => self.read_rebuild_run(now, portion_index),
+            PortionKind::RebuildRun | PortionKind::CheckRun => self.read_sync_run(now, portion_index),
             PortionKind::Plain => self.access_copies(now, portion_index),
             PortionKind::ParityUpdate => self.read_for_update(context, now, portion_index),
             PortionKind::DegradedRead => self.read_to_reconstruct(context, now, portion_index),
@@ -139,7 +151,9 @@ impl Array {
     pub(super) fn must_refuse(&self, portion: &Portion) -> bool {
         match portion.kind {
             PortionKind::Flush => self.lost_volumes != 0,
-            PortionKind::RebuildFlush | PortionKind::RebuildRun | PortionKind::BitmapPages => false,
+            PortionKind::RebuildFlush | PortionKind::RebuildRun | PortionKind::CheckRun | PortionKind::BitmapPages => {
+                false
+            }
             _ => self.lost_volumes >> portion.volume & 1 == 1,
         }
     }
@@ -313,17 +327,13 @@ impl Array {
         let volume = self.volumes[usize::from(portion.volume)];
         self.portions[portion_index].commands_left += 1;
         // Members of which the whole locked range is written.
-        let whole_members = if portion.kind == PortionKind::RebuildRun {
-            self.rebuilt_member()
+        let writable = self.members_writable_from(portion.locked.from);
+        let whole_members = if portion.blocks.end - portion.blocks.from <= volume.row_sectors() {
+            let part = row_part(&volume, portion.blocks);
+            part.for_each_write(writable, |span| self.queue_span(now, portion_index, Op::Write, span));
+            0
         } else {
-            let writable = self.members_writable_from(portion.locked.from);
-            if portion.blocks.end - portion.blocks.from <= volume.row_sectors() {
-                let part = row_part(&volume, portion.blocks);
-                part.for_each_write(writable, |span| self.queue_span(now, portion_index, Op::Write, span));
-                0
-            } else {
-                writable
-            }
+            writable
         };
         for member in (0..volume.members).filter(|member| whole_members >> member & 1 == 1) {
             self.queue_span(now, portion_index, Op::Write, MemberSpan { member, bounds: portion.locked });
@@ -389,7 +399,11 @@ impl Array {
     fn queue_command(&mut self, now: Instant, command: MemberCommand) {
         let tag = self.commands.put(command);
         self.portions[command.portion].commands_left += 1;
+        let is_for_sync = self.portions[command.portion].is_sync_run();
         let member = &mut self.members[command.member as usize];
+        if is_for_sync {
+            member.load.issue_for_sync(command.sectors);
+        }
         member.queued_end = command.lba + u64::from(command.sectors);
         member.waiting.push(now, command.lba, tag);
         self.members_to_serve |= 1 << command.member;
