@@ -18,7 +18,7 @@ const STACKS: [&str; 6] = [
     "processor = \"pentium-iii-800\"\ndriver = \"linux-none\"\n",
 ];
 
-const KEYS: [(&str, &str); 8] = [
+const KEYS: [(&str, &str); 9] = [
     ("landings", "on"),
     ("landings", "off"),
     ("drive.cache.write_back", "off"),
@@ -26,6 +26,7 @@ const KEYS: [(&str, &str); 8] = [
     ("driver.flush", "drop"),
     ("array.lose", "1"),
     ("array.replace", "1"),
+    ("array.check", "on"),
     ("no.such.key", "\u{1}"),
 ];
 

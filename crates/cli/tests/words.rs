@@ -10,9 +10,9 @@ use crate::seekwise::{ProgramOutput, run_program};
 const WORDS: &[(&str, i32, &str)] = &[
     ("fsync", 0, "docs/how-to/fsync.md"),
     ("commit", 0, "docs/how-to/fsync.md"),
-    ("rebuild", 0, "array.rebuild_mb_s"),
-    ("resilver", 0, "array.rebuild_mb_s"),
-    ("scrub", 2, "background scans and defects that appear during a run are not modelled"),
+    ("rebuild", 0, "array.sync_speed_max"),
+    ("resilver", 0, "array.sync_speed_max"),
+    ("scrub", 0, "at.TIME.array.check"),
     ("degraded", 0, "array.lose"),
     ("SMR", 2, "shingled tracks and zoned drives are not modelled"),
     ("CMR", 0, "all built-in drives record conventionally"),

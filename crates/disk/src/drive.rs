@@ -87,7 +87,7 @@ use self::tentative_access::TentativeAccess;
 use self::write_back::WriteBack;
 use crate::block::setting_use::SettingUse;
 use crate::block::{Completion, Control, ControlError, Device, DeviceProgress, Landing, Limits, Request};
-use crate::record::DriveLog;
+use crate::record::{DriveLog, SyncCounts};
 use crate::time::Instant;
 
 /// A drive, built from a checked [`Profile`].
@@ -264,7 +264,13 @@ impl Device for Drive {
 
     fn drive_log(&self) -> DriveLog {
         let (seeks, reversals) = self.medium.seek_counts();
-        DriveLog { flushes: self.electronics.flush_count(), seeks, reversals, bitmap_writes: 0 }
+        DriveLog {
+            flushes: self.electronics.flush_count(),
+            seeks,
+            reversals,
+            bitmap_writes: 0,
+            syncs: SyncCounts::default(),
+        }
     }
 
     fn setting_use(&self, _now: Instant) -> SettingUse {

@@ -199,6 +199,30 @@ pub struct DriveLog {
     pub reversals: u64,
     /// Pages of a write-intent bitmap that an array wrote, each to all of its drives.
     pub bitmap_writes: u64,
+    /// Rebuilds and checks of an array.
+    pub syncs: SyncCounts,
+}
+
+/// Counts of an array's rebuilds and checks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SyncCounts {
+    /// Sectors that rebuilds wrote to new drives.
+    pub rebuilt_sectors: u64,
+    /// Sectors of each drive that checks read.
+    pub checked_sectors: u64,
+    /// Rebuilds and checks that came to their end.
+    pub ended: u64,
+    /// How often one waited until nothing of it was in flight, because users were busy.
+    pub drains: u64,
+}
+
+impl SyncCounts {
+    fn add(&mut self, other: &SyncCounts) {
+        self.rebuilt_sectors += other.rebuilt_sectors;
+        self.checked_sectors += other.checked_sectors;
+        self.ended += other.ended;
+        self.drains += other.drains;
+    }
 }
 
 impl DriveLog {
@@ -208,5 +232,6 @@ impl DriveLog {
         self.seeks += other.seeks;
         self.reversals += other.reversals;
         self.bitmap_writes += other.bitmap_writes;
+        self.syncs.add(&other.syncs);
     }
 }

@@ -7,7 +7,7 @@
 //! parts sum to the response time exactly.
 
 use crate::block::{Completion, Flags, Request, ServedRequest, Status};
-pub use crate::parts::{DriveLog, Effort, Part, Parts};
+pub use crate::parts::{DriveLog, Effort, Part, Parts, SyncCounts};
 use crate::time::{Instant, Span};
 
 /// The account of one request's time, booked without a gap from `start` up to `mark`.

@@ -342,7 +342,7 @@ mod tests {
         ArraySetting, DriverSetting, FlushPolicy, ForcedWritePolicy, LayerSetting, PowerOffPolicy,
     };
     use crate::host::array::layout::{RaidLevel, VolumeShare};
-    use crate::host::array::{ParityWrite, ReadBalance};
+    use crate::host::array::{ParityWrite, ReadBalance, SyncSpeed};
     use crate::queue::{Discipline, Policy};
     use crate::testing::SmallDrive;
     use crate::time::Span;
@@ -372,8 +372,7 @@ mod tests {
             balance: ReadBalance::Nearest,
             parity: ParityWrite::Fewest,
             stripe_cache: 256,
-            rebuild_rate: 1 << 27,
-            rebuild_run: 128,
+            sync_speed: SyncSpeed::LINUX,
             lost: 0,
             bitmap: None,
         })

@@ -11,7 +11,7 @@ use seekwise_disk::block::{
 };
 use seekwise_disk::drive::recovery::WeakBlocks;
 use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
-use seekwise_disk::host::array::{Array, ArraySpec, ParityWrite, ReadBalance};
+use seekwise_disk::host::array::{Array, ArraySpec, ParityWrite, ReadBalance, SyncSpeed};
 use seekwise_disk::host::driver::{Driver, DriverSpec, FlushPolicy};
 use seekwise_disk::host::layer::LayeredDevice;
 use seekwise_disk::host::ports::Ports;
@@ -24,7 +24,7 @@ use seekwise_disk::testing::{
 };
 use seekwise_disk::time::{Instant, Span};
 
-fn spec(level: RaidLevel, members: u32) -> ArraySpec {
+pub(crate) fn spec(level: RaidLevel, members: u32) -> ArraySpec {
     ArraySpec {
         members,
         shares: vec![VolumeShare { level, permille: 1000 }],
@@ -34,30 +34,29 @@ fn spec(level: RaidLevel, members: u32) -> ArraySpec {
         balance: ReadBalance::Nearest,
         parity: ParityWrite::Fewest,
         stripe_cache: 256,
-        rebuild_rate: 1_000_000_000,
-        rebuild_run: 256,
+        sync_speed: SyncSpeed::LINUX,
         lost: 0,
         bitmap: None,
     }
 }
 
-fn array(spec: &ArraySpec, drive: &SmallDrive) -> LayeredDevice<Array> {
+pub(crate) fn array(spec: &ArraySpec, drive: &SmallDrive) -> LayeredDevice<Array> {
     let member = |index: u32| SmallDrive { phase: u64::from(index) << 61, ..drive.clone() }.drive();
     let members = (0..spec.members).map(|index| Box::new(member(index)) as Box<dyn Device>);
     Array::build_above(spec.clone(), Box::new(Ports::new(members.collect())))
 }
 
-fn request(tag: u32, op: Op, lba: u64, sectors: u32) -> Request {
+pub(crate) fn request(tag: u32, op: Op, lba: u64, sectors: u32) -> Request {
     Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp: u64::from(tag) + 1 }
 }
 
 /// Submits a request at `now`, and runs the device to its completion.
-fn run_request(device: &mut dyn Device, now: Instant, request: Request) -> Completion {
+pub(crate) fn run_request(device: &mut dyn Device, now: Instant, request: Request) -> Completion {
     device.submit(now, request).expect("room");
     device.proceed(Instant::FAR).expect("an answer")
 }
 
-fn change_setting(device: &mut dyn Device, now: Instant, setting: ArraySetting) {
+pub(crate) fn change_setting(device: &mut dyn Device, now: Instant, setting: ArraySetting) {
     device.control(now, &Control::Set(LayerSetting::Array(setting))).expect("a setting of the array");
 }
 
@@ -373,58 +372,16 @@ fn parity_is_counted_for_the_processor() {
     assert_eq!(parity_sectors(&ArraySpec { lost: 1 << 4, ..five }, write(8)), 0, "the parity of this row is lost");
 }
 
-#[test]
-fn a_rebuild_keeps_to_its_rate_and_ends() {
-    let drive = SmallDrive::default().with_buffer(4, 256);
-    let spec = ArraySpec { rebuild_rate: 1_000_000, ..spec(RaidLevel::Raid5, 3) };
-    let mut device = array(&spec, &drive);
-    let bytes = device.layer().volumes()[0].sectors * 512;
-    change_setting(&mut device, Instant::ZERO, ArraySetting::Lose(2));
-    assert_eq!(device.layer().lost_members(), 4);
-    change_setting(&mut device, Instant::ZERO, ArraySetting::Replace(2));
-    while let Some(next) = device.poll_timeout() {
-        device.handle_timeout(next);
-    }
-    let progress = device.layer().rebuild_progress();
-    let seconds = progress.ended.expect("it ends").nanos() as f64 / 1e9;
-    let seconds_at_rate = bytes as f64 / 1e6;
-    let share = seconds / seconds_at_rate;
-    assert!((0.9..1.3).contains(&share), "{seconds} s for {seconds_at_rate} s at the rate");
-    assert_eq!((progress.sectors * 512, progress.unread, device.layer().lost_members()), (bytes, 0, 0));
-}
-
-/// Without power nothing is rebuilt. With power the rebuild begins anew, and takes its whole time.
-#[test]
-fn a_rebuild_that_a_cut_ended_begins_anew_when_the_power_is_back() {
-    let spec = ArraySpec { lost: 1 << 2, rebuild_rate: 1_000_000, ..spec(RaidLevel::Raid5, 3) };
-    let mut device = array(&spec, &SmallDrive::default().with_buffer(4, 256));
-    change_setting(&mut device, Instant::ZERO, ArraySetting::Replace(2));
-    // At 1 MB/s a byte takes a microsecond.
-    let rebuild_time = Span::from_micros(device.layer().volumes()[0].sectors * 512);
-    let cut = Instant::ZERO + Span::from_nanos(rebuild_time.nanos() / 2);
-    let power_on = Instant::ZERO + rebuild_time.times(4);
-    device.handle_timeout(cut);
-    assert!(device.layer().rebuild_progress().sectors > 0);
-    device.control(cut, &Control::PowerCut).expect("known");
-    device.handle_timeout(power_on);
-    assert_eq!(device.layer().rebuild_progress().sectors, 0);
-    device.control(power_on, &Control::PowerOn).expect("known");
-    device.handle_timeout(power_on + rebuild_time.times(2));
-    let ended = device.layer().rebuild_progress().ended.expect("it ends");
-    assert!(ended.since(power_on).nanos() >= rebuild_time.nanos() / 10 * 9, "{ended:?} after {power_on:?}");
-    assert_eq!(device.layer().lost_members(), 0);
-}
-
 /// A sector of a member: the member, and its sector.
-type MemberSector = (u32, u64);
+pub(crate) type MemberSector = (u32, u64);
 
 /// A command to a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct RecordedCommand {
-    member: u32,
-    writes: bool,
+pub(crate) struct RecordedCommand {
+    pub member: u32,
+    pub writes: bool,
     /// The first sector, and the first after the last.
-    sectors: (u64, u64),
+    pub sectors: (u64, u64),
 }
 
 /// The members of an array, as the device below it. Each command takes [`COMMAND_TIME`], however many there are. Some sectors
@@ -438,7 +395,7 @@ struct ScriptedMembers {
     ready: VecDeque<Completion>,
 }
 
-const COMMAND_TIME: Span = Span::from_millis(1);
+pub(crate) const COMMAND_TIME: Span = Span::from_millis(1);
 
 impl Device for ScriptedMembers {
     fn limits(&self, _: u8) -> Limits {
@@ -496,7 +453,7 @@ impl Device for ScriptedMembers {
 const MEMBER_SECTORS: u64 = 165;
 
 /// An array of such members, and the commands to them.
-fn array_of_scripted_members(
+pub(crate) fn array_of_scripted_members(
     spec: &ArraySpec,
     unreadable: &[MemberSector],
 ) -> (LayeredDevice<Array>, Rc<RefCell<Vec<RecordedCommand>>>) {
@@ -722,31 +679,6 @@ fn an_abort_leaves_no_copies_and_no_row_half_written() {
         device.control(Instant::ZERO + Span::from_millis(abort_ms), &Control::Abort(0)).expect("in flight");
         let answer = device.proceed(Instant::FAR).expect("an answer");
         assert_eq!(answer.status, status, "{level:?}, {request:?} after {abort_ms} ms");
-    }
-}
-
-/// The rebuild has ten runs of one row each. A row reads as many of the other members as it needs, and these take turns.
-#[test]
-fn a_rebuild_reads_the_other_members_equally_often() {
-    for (level, members, needed) in [
-        (RaidLevel::Raid1, 2, 1),
-        (RaidLevel::Raid1, 3, 1),
-        (RaidLevel::Raid1, 4, 1),
-        (RaidLevel::Raid5, 4, 3),
-        (RaidLevel::Raid6, 5, 3),
-    ] {
-        let spec = ArraySpec { lost: 1, rebuild_run: 16, ..spec(level, members) };
-        let (mut device, commands) = array_of_scripted_members(&spec, &[]);
-        change_setting(&mut device, Instant::ZERO, ArraySetting::Replace(0));
-        device.handle_timeout(Instant::ZERO + Span::from_secs(1));
-        assert_eq!(device.layer().rebuild_progress().sectors, 160, "{level:?} of {members}");
-        let commands = commands.borrow();
-        let reads: Vec<&RecordedCommand> = commands.iter().filter(|command| !command.writes).collect();
-        assert_eq!(reads.len(), 10 * needed, "{level:?} of {members}");
-        // In as many rows as there are other members, each of them is read equally often.
-        let end = u64::from(members - 1) * 16;
-        let count = |member: u32| reads.iter().filter(|read| read.member == member && read.sectors.0 < end).count();
-        assert!((1..members).all(|member| count(member) == needed), "{level:?} of {members}: {reads:?}");
     }
 }
 

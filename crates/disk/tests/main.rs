@@ -5,6 +5,7 @@
 
 mod accelerator;
 mod array;
+mod array_sync;
 mod bitmap;
 mod buffer;
 mod buses;

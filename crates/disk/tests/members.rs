@@ -11,7 +11,7 @@ use seekwise_disk::block::{
     Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status,
 };
 use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
-use seekwise_disk::host::array::{Array, ArraySpec, BitmapSpec, ParityWrite, ReadBalance};
+use seekwise_disk::host::array::{Array, ArraySpec, BitmapSpec, ParityWrite, ReadBalance, SyncSpeed};
 use seekwise_disk::host::driver::{Driver, DriverSpec};
 use seekwise_disk::host::layer::LayeredDevice;
 use seekwise_disk::host::ports::Ports;
@@ -35,8 +35,7 @@ fn spec(level: RaidLevel, members: u32) -> ArraySpec {
         parity: ParityWrite::Fewest,
         // A page a member: a write seldom finds what it needs in memory.
         stripe_cache: 1,
-        rebuild_rate: 100_000_000,
-        rebuild_run: 256,
+        sync_speed: SyncSpeed::LINUX,
         lost: 0,
         bitmap: None,
     }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use seekwise_disk::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, Status};
 use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
-use seekwise_disk::host::array::{Array, ArraySpec, ParityWrite, ReadBalance};
+use seekwise_disk::host::array::{Array, ArraySpec, ParityWrite, ReadBalance, SyncSpeed};
 use seekwise_disk::host::layer::LayeredDevice;
 use seekwise_disk::host::ports::Ports;
 use seekwise_disk::parts::{DriveLog, Effort, Part, Parts};
@@ -25,8 +25,7 @@ fn spec(level: RaidLevel, members: u32, balance: ReadBalance) -> ArraySpec {
         balance,
         parity: ParityWrite::Fewest,
         stripe_cache: 256,
-        rebuild_rate: 1_000_000_000,
-        rebuild_run: 256,
+        sync_speed: SyncSpeed::LINUX,
         lost: 0,
         bitmap: None,
     }

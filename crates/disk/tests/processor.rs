@@ -3,7 +3,7 @@
 
 use seekwise_disk::block::{Completion, Device, Flags, Op, Request, Status};
 use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
-use seekwise_disk::host::array::{Array, ArraySpec, ParityWrite, ReadBalance};
+use seekwise_disk::host::array::{Array, ArraySpec, ParityWrite, ReadBalance, SyncSpeed};
 use seekwise_disk::host::controller::{Controller, ControllerSpec, InterruptCoalescing, ProgrammedIo};
 use seekwise_disk::host::ports::Ports;
 use seekwise_disk::host::processor::{Processor, ProcessorSpec};
@@ -59,8 +59,7 @@ fn parity_takes_core_time_when_the_request_returns() {
         balance: ReadBalance::First,
         parity: ParityWrite::Fewest,
         stripe_cache: 256,
-        rebuild_rate: 1_000_000,
-        rebuild_run: 16,
+        sync_speed: SyncSpeed::LINUX,
         lost: 0,
         bitmap: None,
     };

@@ -454,8 +454,12 @@ fn check_that_run_ends(seed: u64) {
         }
         while let Some(&(at, replaces, member)) = events.first().filter(|event| event.0 <= now) {
             engine.step(at.max(engine.now()), &mut |_| ()).expect("time passes");
-            // A member that does not exist, or is not lost, changes nothing.
-            let setting = if replaces { ArraySetting::Replace(member) } else { ArraySetting::Lose(member) };
+            // A member that does not exist, or is not lost, changes nothing; nor does a check that is refused.
+            let setting = match (replaces, member) {
+                (true, 3) => ArraySetting::Check(true),
+                (true, _) => ArraySetting::Replace(member),
+                (false, _) => ArraySetting::Lose(member),
+            };
             let _ = engine.control(&Control::Set(LayerSetting::Array(setting)));
             events.remove(0);
         }

@@ -71,7 +71,10 @@ pub fn refusal_words(error: ControlError, key: &str) -> &'static str {
         (ControlError::UnknownKey, _) => UNCHANGEABLE,
         (ControlError::BadValue, array::LOSE) => "the value does not fit; expected the number of a drive of the array",
         (ControlError::BadValue, array::REPLACE) => {
-            "the value does not fit; expected the number of a drive that is lost, and no rebuild under way"
+            "the value does not fit; expected the number of a drive that is lost, and no rebuild or check under way"
+        }
+        (ControlError::BadValue, array::CHECK) => {
+            "expected `on` for an array that lacks no drive, with no rebuild or check under way, or `off`"
         }
         (ControlError::BadValue, _) => UNFIT,
         (ControlError::UnknownTag | ControlError::PoweredOff, _) => "not in this state",
@@ -124,6 +127,7 @@ fn parse_layer_setting(layer: &str, key_in_layer: &str, value: &str) -> Result<L
         ("array", "replace", 1) => {
             parse_member_number(value).map(|member| LayerSetting::Array(ArraySetting::Replace(member)))
         }
+        ("array", "check", 1) => parse_switch(value).map(|on| LayerSetting::Array(ArraySetting::Check(on))),
         ("unit", unit, 1) => {
             let unit = unit.parse().map_err(|_| ControlError::UnknownKey)?;
             parse_switch(value).map(|on| LayerSetting::Unit { unit, on })
@@ -199,6 +203,7 @@ mod tests {
             ("accelerator-3.flush", "forward", Ok(LayerSetting::Accelerator { number: 3, drops_flushes: false })),
             ("array.lose", "2", Ok(LayerSetting::Array(ArraySetting::Lose(2)))),
             ("array.replace", "0", Ok(LayerSetting::Array(ArraySetting::Replace(0)))),
+            ("array.check", "true", Ok(LayerSetting::Array(ArraySetting::Check(true)))),
             ("unit.1", "off", Ok(LayerSetting::Unit { unit: 1, on: false })),
         ] {
             assert_eq!(parsed(key, value), setting, "{key} = {value}");
@@ -217,6 +222,7 @@ mod tests {
             ("driver.power_off", "pause"),
             ("array.lose", "none"),
             ("array.lose", "64"),
+            ("array.check", "1"),
             ("unit.0", "perhaps"),
         ] {
             assert_eq!(parsed(key, value), Err(ControlError::BadValue), "{key} = {value}");

@@ -83,6 +83,7 @@ key_names! {
     }
     /// Keys of an array.
     array {
+        CHECK = "array.check",
         LOSE = "array.lose",
         REPLACE = "array.replace",
     }

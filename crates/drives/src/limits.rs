@@ -89,7 +89,7 @@ pub const LIMITS: &[ModelLimit] = &[
     },
     ModelLimit {
         says: "background scans and defects that appear during a run are not modelled; `drive.faults.weak` sets weak sectors",
-        words: &["scrub", "patrol read", "background scan", "media scan", "grown defects", "pending sectors", "smart"],
+        words: &["patrol read", "background scan", "media scan", "grown defects", "pending sectors", "smart"],
     },
     ModelLimit {
         says: "networks and virtual machines are not modelled",

@@ -45,6 +45,9 @@ mod order;
 mod processor;
 mod scsi;
 
+use seekwise_disk::block::Control;
+use seekwise_disk::block::setting::{ArraySetting, LayerSetting};
+use seekwise_disk::host::array::layout::ArrayVolume;
 use seekwise_disk::stack::{self as model, MisplacedLayer};
 use seekwise_disk::time::Instant;
 use toml::Spanned;
@@ -334,7 +337,7 @@ impl StackFile {
         }
         let mut stack = model::Stack { profile, layers, changes: Vec::new(), beside: Vec::new() };
         stack.check().map_err(|misplaced| vec![self.misplaced_error(misplaced)])?;
-        let changes = self.parse_changes(&stack.layer_names())?;
+        let changes = self.parse_changes(&stack)?;
         stack.changes = changes.iter().map(WrittenChange::to_change).collect();
         let mut settings: Vec<Setting> = self.layers.iter().map(LayerRequest::name_setting).collect();
         for (request, figures) in requests.iter().zip(&figures) {
@@ -348,12 +351,24 @@ impl StackFile {
         Ok(BuiltStack { stack, changes, settings, warnings })
     }
 
-    /// The changes of a stack whose layers have these names.
-    fn parse_changes(&self, layer_names: &[String]) -> Result<Vec<WrittenChange>, Vec<Diagnostic>> {
+    /// The changes of a stack.
+    fn parse_changes(&self, stack: &model::Stack) -> Result<Vec<WrittenChange>, Vec<Diagnostic>> {
+        let layer_names = stack.layer_names();
         let has_level = |level: &str| level == "drive" || layer_names.iter().any(|name| name == level);
         let parse = |change: &ChangeRequest| WrittenChange::parse(change.at, &change.key, &change.value, &has_level);
         let changes = self.changes.iter().map(parse).collect::<Result<Vec<_>, String>>();
-        changes.map_err(|why| vec![Diagnostic::at(&self.file, 0, why).with_key("at")])
+        let changes = changes.map_err(|why| vec![Diagnostic::at(&self.file, 0, why).with_key("at")])?;
+        let check = Control::Set(LayerSetting::Array(ArraySetting::Check(true)));
+        let is_check = |change: &&WrittenChange| change.control == check;
+        let has_redundancy = stack.volumes().iter().any(ArrayVolume::is_redundant);
+        match changes.iter().find(is_check).filter(|_| !has_redundancy) {
+            Some(WrittenChange { key, value, .. }) => {
+                let why = format!("`{key}` = `{value}` during a run: the array has no copies and no parity to compare");
+                let expected = "a level with redundancy: raid-1, raid-10, raid-5 or raid-6";
+                Err(vec![Diagnostic::at(&self.file, 0, why).with_key("at").with_expected(expected)])
+            }
+            None => Ok(changes),
+        }
     }
 
     /// The drive's file with the overrides applied.

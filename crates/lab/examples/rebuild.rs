@@ -102,7 +102,7 @@ impl Run {
     }
 
     fn ended(&self) -> Option<Instant> {
-        self.engine.device().layer().rebuild_progress().ended
+        self.engine.device().layer().sync_progress().ended
     }
 }
 
@@ -125,7 +125,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         run.go_on(2)?;
     }
     run.hours(3, 2)?;
-    let progress = run.engine.device().layer().rebuild_progress();
+    let progress = run.engine.device().layer().sync_progress();
     let (began, ended) = progress.began.zip(progress.ended).ok_or("no rebuild")?;
     let hours = |span: Span| span.nanos() as f64 / 3.6e12;
     let bytes = progress.sectors as f64 * 512.0;
@@ -142,6 +142,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{name:>18}: {:>8} requests, {}", latency.count(), figures.join(", "));
     }
     println!("failed requests: {}; not readable: {} sectors", run.engine.failures(), progress.unread);
+    println!("waited for users {} times, slept {} times", progress.drains, progress.sleeps);
     println!("wall clock: {:.1} s", clock.elapsed().as_secs_f64());
     draw(&run.points, &picture)
 }

@@ -7,6 +7,7 @@ pub(crate) mod blank;
 pub mod certificate;
 mod check;
 mod commits;
+mod drive_counts;
 mod issuer;
 mod mean_parts;
 pub mod members;
@@ -19,7 +20,7 @@ use std::collections::BTreeMap;
 use seekwise_disk::block::busy_curve::BusyCurve;
 use seekwise_disk::block::setting_use::SettingUse;
 use seekwise_disk::engine::fingerprint::StreamHash;
-use seekwise_disk::record::{DriveLog, Record};
+use seekwise_disk::record::Record;
 use seekwise_disk::rng::Seed;
 use seekwise_disk::stack::Stack;
 use seekwise_disk::time::{Instant, Span};
@@ -38,6 +39,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::arrivals::Arrivals;
 pub use self::commits::CommitRecord;
+pub use self::drive_counts::{DriveCounts, SyncRecord};
 pub use self::issuer::{IssuerFigures, RecordedEnds};
 pub use self::mean_parts::MeanParts;
 pub use self::members::{ArrayRecord, MemberRecord};
@@ -339,30 +341,6 @@ impl CpuRecord {
             iops_per_percent: quotient(all.iops(), percent),
             mb_per_s_per_percent: quotient(all.bytes_per_s() / 1e6, percent),
         }
-    }
-}
-
-/// Counts of the drives of a run: work for a request, for a layer above, or by themselves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct DriveCounts {
-    /// Flush commands that reached them.
-    #[serde(deserialize_with = "deserialize_count")]
-    pub flushes: u64,
-    /// Accesses that began on another cylinder than that of the heads.
-    #[serde(deserialize_with = "deserialize_count")]
-    pub seeks: u64,
-    /// Seeks in the opposite direction to the one before. Two places in turn: all; at random: two of three.
-    #[serde(deserialize_with = "deserialize_count")]
-    pub reversals: u64,
-    /// Pages of an array's write-intent bitmap, each written to all of its drives.
-    #[serde(deserialize_with = "deserialize_count")]
-    pub bitmap_writes: u64,
-}
-
-impl DriveCounts {
-    fn from_log(log: &DriveLog) -> DriveCounts {
-        let DriveLog { flushes, seeks, reversals, bitmap_writes } = *log;
-        DriveCounts { flushes, seeks, reversals, bitmap_writes }
     }
 }
 

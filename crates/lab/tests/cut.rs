@@ -261,7 +261,8 @@ fn what_stands_above_arrays_and_what_arrays_have_lost_is_judged_as_real_cuts_are
         assert!(seen.judged == 120 && seen.lossy > 5, "{name}: too little seen");
         let parity = matches!(level, RaidLevel::Raid5 | RaidLevel::Raid6);
         assert!(!(parity && loses) || seen.hidden > 5, "{name}: too little seen");
-        assert!(!replaces || seen.whole > 5, "{name}: too little seen");
+        // On a RAID 1 as small as these, a rebuild and the writes take turns.
+        assert!(!replaces || seen.whole > 2, "{name}: too little seen");
     }
 }
 

@@ -10,7 +10,7 @@ use seekwise_disk::block::setting::LayerSetting;
 use seekwise_disk::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, SECTOR};
 use seekwise_disk::history::WriteData;
 use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
-use seekwise_disk::host::array::{ArraySpec, ParityWrite, ReadBalance};
+use seekwise_disk::host::array::{ArraySpec, ParityWrite, ReadBalance, SyncSpeed};
 use seekwise_disk::queue::{Discipline, Policy};
 use seekwise_disk::rng::{Rng, Seed};
 use seekwise_disk::stack::Stack;
@@ -253,8 +253,7 @@ fn spec(level: RaidLevel, lost: u64) -> ArraySpec {
         balance: ReadBalance::First,
         parity: ParityWrite::Fewest,
         stripe_cache: 256,
-        rebuild_rate: 1 << 27,
-        rebuild_run: 128,
+        sync_speed: SyncSpeed::LINUX,
         lost,
         bitmap: None,
     }

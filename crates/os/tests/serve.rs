@@ -9,7 +9,7 @@ use seekwise_disk::drive::recovery::WeakBlocks;
 use seekwise_disk::flash::{Flash, FlashSpec};
 use seekwise_disk::history::HistoryEvent;
 use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
-use seekwise_disk::host::array::{ArraySpec, ParityWrite, ReadBalance};
+use seekwise_disk::host::array::{ArraySpec, ParityWrite, ReadBalance, SyncSpeed};
 use seekwise_disk::host::driver::DriverSpec;
 use seekwise_disk::queue::{Discipline, Policy};
 use seekwise_disk::rng::Seed;
@@ -145,8 +145,7 @@ fn array(level: RaidLevel, lost: u64) -> Vec<Layer> {
         balance: ReadBalance::First,
         parity: ParityWrite::Fewest,
         stripe_cache: 256,
-        rebuild_rate: 1 << 27,
-        rebuild_run: 128,
+        sync_speed: SyncSpeed::LINUX,
         lost,
         bitmap: None,
     })]

@@ -31,7 +31,7 @@ use crate::study::write_report;
 pub use seekwise_lab::run::certificate::{Certificate, TimingErrors};
 pub use seekwise_lab::run::{
     ArrayRecord, Arrivals, CpuRecord, DriveCounts, GroupRecord, IssuerFigures, KindRecord, MeanParts, MemberRecord,
-    OperationRecord, PhaseRecord, RealRecord, RecordedEnds, RequestCost, Response, RunRecord, StreamRecord,
+    OperationRecord, PhaseRecord, RealRecord, RecordedEnds, RequestCost, Response, RunRecord, StreamRecord, SyncRecord,
 };
 
 /// Runs together: their response times, and the workers of each name.

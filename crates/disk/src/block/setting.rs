@@ -39,13 +39,15 @@ pub enum DriverSetting {
     PowerOff(PowerOffPolicy),
 }
 
-/// A change of an array's drives, by the member.
+/// A change of an array's drives, by the member; or a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ArraySetting {
     /// The member is lost.
     Lose(u32),
     /// A new drive takes the place of the lost member, and its rebuild begins.
     Replace(u32),
+    /// A check of all members begins, or the one under way stops.
+    Check(bool),
 }
 
 /// A driver's treatment of a flush.

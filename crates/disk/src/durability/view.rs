@@ -131,6 +131,8 @@ impl CutArray {
                 (self.lost, self.rebuilding) = (self.lost | 1 << member, self.rebuilding & !(1 << member))
             }
             ArraySetting::Replace(member) => self.rebuilding |= self.lost & 1 << member,
+            // It writes nothing.
+            ArraySetting::Check(_) => {}
         }
         self
     }

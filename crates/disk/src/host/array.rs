@@ -14,7 +14,9 @@
 //! | `stripe_cache`, `stripe_work` | pages of rows with parity in memory, in which writes gather; work on them |
 //! | `parity` | what a write to a stripe reads first |
 //! | `balance` | which copy of a mirror is read |
-//! | `rebuild`, `progress` | lost members, new ones, and the rebuild |
+//! | `rebuild` | lost members and new ones; what begins a rebuild or a check |
+//! | `sync`, `progress` | the work of a rebuild or a check, and how far it is |
+//! | `sync_pace` | how fast it goes, and when it waits for users |
 //! | `bitmap` | the write-intent bitmap: which regions have writes under way |
 //! | `intent` | what waits for the bitmap, and its pages on their way to the members |
 //! | `numbering` | the order in which writes are accepted; landings of the members in blocks of the volumes |
@@ -28,8 +30,8 @@
 //! every request with an error, even after a new drive has come. From then on every flush fails too, because it covers
 //! what that volume had acknowledged.
 //!
-//! The processor's work for parity is counted ([`Effort`](crate::record::Effort)), except that of a rebuild, which
-//! belongs to no request. Two lost data chunks of a row cost as much as one, though solving for two takes about twice
+//! The processor's work for parity is counted ([`Effort`](crate::record::Effort)), except that of a rebuild or a check,
+//! which belongs to no request. Two lost data chunks of a row cost as much as one, though solving for two takes about twice
 //! the time.
 //!
 //! Not modelled: a journal of rows under way, and a resync after a power cut. Data and parity stay as a cut leaves them
@@ -48,6 +50,8 @@ mod rebuild;
 mod split;
 mod stripe_cache;
 mod stripe_work;
+mod sync;
+mod sync_pace;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
@@ -61,10 +65,12 @@ use self::layout::{ArrayVolume, MemberSet, VolumeShare, lay_out_volumes};
 use self::numbering::Numbering;
 pub use self::parity::ParityWrite;
 use self::portions::{MemberCommand, NONE, Portion, PortionKind, RangeLocks, STRIPES, SectorBounds};
-use self::progress::Rebuild;
-pub use self::progress::RebuildProgress;
+use self::progress::Sync;
+pub use self::progress::{SyncKind, SyncProgress};
 use self::stripe_cache::{PAGE, StripeCache};
 use self::stripe_work::PageCommand;
+use self::sync_pace::MemberLoad;
+pub use self::sync_pace::SyncSpeed;
 use super::layer::{self, HostLayer, LayeredDevice, NextTurn};
 use crate::block::array_load::{ArrayLoad, MemberWork};
 use crate::block::assurance::{Assurance, BrokenPromise};
@@ -73,9 +79,9 @@ use crate::block::{
     Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Request, SECTOR, Status,
 };
 use crate::queue::{Discipline, NoCosts, Queue};
-use crate::record::{DriveLog, Part};
+use crate::record::{DriveLog, Part, SyncCounts};
 use crate::slab::Slab;
-use crate::time::{Instant, Rate, Span};
+use crate::time::{Instant, Span};
 
 /// Which copy of a mirror to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -113,10 +119,8 @@ pub struct ArraySpec {
     pub parity: ParityWrite,
     /// Pages of 4 KiB of each member that the stripe cache of volumes with parity holds at first.
     pub stripe_cache: u32,
-    /// The largest rate of a rebuild's writes, in bytes a second.
-    pub rebuild_rate: u64,
-    /// Sectors in a run of the rebuild; rounded up to whole chunks.
-    pub rebuild_run: u32,
+    /// How fast a rebuild or a check may go.
+    pub sync_speed: SyncSpeed,
     /// Members lost from the start.
     pub lost: MemberSet,
     /// A write-intent bitmap, on an array of one volume with redundancy.
@@ -167,6 +171,7 @@ struct ArrayMember {
     sent_end: u64,
     /// With commands in flight: since when without a gap.
     busy_since: Instant,
+    load: MemberLoad,
 }
 
 /// An array of drives.
@@ -191,9 +196,10 @@ pub struct Array {
     powered: bool,
     /// When the power last returned.
     powered_since: Option<Instant>,
-    rebuild: Option<Rebuild>,
-    rebuild_rate: Rate,
-    progress: RebuildProgress,
+    /// The rebuild or check under way.
+    sync: Option<Sync>,
+    progress: SyncProgress,
+    sync_counts: SyncCounts,
     bitmap: Option<WriteIntentBitmap>,
     intents: IntentQueue,
     stripes: StripeCache,
@@ -254,6 +260,7 @@ impl Array {
             queued_end: 0,
             sent_end: 0,
             busy_since: Instant::ZERO,
+            load: MemberLoad::default(),
         };
         let (depth, lost) = (spec.depth, spec.lost);
         let array = Array {
@@ -270,9 +277,9 @@ impl Array {
             lost_volumes: 0,
             powered: true,
             powered_since: None,
-            rebuild: None,
-            rebuild_rate: Rate::new(spec.rebuild_rate),
-            progress: RebuildProgress::default(),
+            sync: None,
+            progress: SyncProgress::default(),
+            sync_counts: SyncCounts::default(),
             bitmap,
             intents: IntentQueue::new(count),
             stripes: StripeCache::new(if has_parity { spec.stripe_cache } else { 0 }),
@@ -302,8 +309,8 @@ impl Array {
     /// Members that hold all of their sectors before `end`.
     fn members_readable_before(&self, end: u64) -> MemberSet {
         let complete = !self.missing_members;
-        match self.rebuild {
-            Some(rebuild) if end <= rebuild.rebuilt_until() => complete | self.rebuilt_member(),
+        match &self.sync {
+            Some(sync) if end <= sync.done_until() => complete | sync.rebuilt_member(),
             _ => complete,
         }
     }
@@ -311,15 +318,15 @@ impl Array {
     /// Members that receive a write which begins at `sector` of the members.
     fn members_writable_from(&self, sector: u64) -> MemberSet {
         let complete = !self.missing_members;
-        match self.rebuild {
-            Some(rebuild) if sector < rebuild.next_sector => complete | self.rebuilt_member(),
+        match &self.sync {
+            Some(sync) if sector < sync.next_sector => complete | sync.rebuilt_member(),
             _ => complete,
         }
     }
 
     /// True if the member is lost and not yet replaced.
     fn is_member_gone(&self, member: u32) -> bool {
-        self.missing_members >> member & 1 == 1 && self.rebuild.is_none_or(|rebuild| rebuild.member != member)
+        (self.missing_members & !self.rebuilt_member()) >> member & 1 == 1
     }
 
     /// Forgets the numbers of writes that can no longer land, once there are many.
@@ -403,7 +410,7 @@ impl Array {
         match (status, command.op, portion.kind) {
             (Status::Done, ..) => {}
             (Status::MediumError, Op::Read, PortionKind::Plain) => self.read_elsewhere(context, now, command),
-            (Status::MediumError, Op::Read, _) => {
+            (Status::MediumError, Op::Read, kind) if kind != PortionKind::CheckRun => {
                 portion.avoided_members |= 1 << command.member;
                 portion.must_restart = true;
             }
@@ -427,10 +434,7 @@ impl Array {
             return self.dispatch_portion(context, now, portion_index);
         }
         match (portion.kind, portion.writing) {
-            (PortionKind::RebuildRun, false) => {
-                portion.writing = true;
-                self.write_rebuild_run(context, now, portion_index);
-            }
+            (PortionKind::RebuildRun, false) => self.write_rebuilt_run(context, now, portion_index),
             _ => self.finish_portion(context, now, portion_index),
         }
     }
@@ -457,7 +461,7 @@ impl Array {
             return self.end_page_write(portion_index, portion.status);
         }
         if portion.request_slot == NONE {
-            return self.finish_rebuild_portion(context, now, &portion);
+            return self.finish_sync_portion(context, now, &portion);
         }
         let request = &mut context.slots[portion.request_slot];
         request.note.unfinished_portions -= 1;
@@ -477,7 +481,7 @@ impl Array {
         for (index, volume) in self.volumes.iter().enumerate() {
             self.lost_volumes |= u64::from(!volume.survives_loss(self.missing_members)) << index;
         }
-        self.rebuild = self.rebuild.filter(|rebuild| rebuild.member != member);
+        self.break_off_sync_of(now, member);
         let mut waiting_tags: Vec<u32> = Vec::new();
         self.members[member as usize].waiting.retain(|&tag| {
             waiting_tags.push(tag);
@@ -498,6 +502,9 @@ impl Array {
     /// Frees the command `tag`, which has left its queue and was not sent.
     fn free_unsent_command(&mut self, tag: u32) -> MemberCommand {
         let command = self.commands[tag];
+        if command.work == MemberWork::Sync {
+            self.members[command.member as usize].load.complete(command.sectors, true);
+        }
         self.commands[tag].portion = NONE;
         self.commands.free(tag);
         command
@@ -616,6 +623,8 @@ impl HostLayer for Array {
             self.members[command.member as usize].waiting.push(at, command.lba, tag);
             return at;
         }
+        let is_for_sync = command.work == MemberWork::Sync;
+        self.members[command.member as usize].load.complete(command.sectors, is_for_sync);
         // An error of a command from before the power returned is no sign of a lost member.
         let was_powered = self.powered && self.powered_since.is_none_or(|since| completion.submitted > since);
         if status == Status::PowerLost && was_powered && !is_gone {
@@ -649,30 +658,26 @@ impl HostLayer for Array {
         at
     }
 
-    /// Fails refused portions, begins portions that can lock their range and work of the rebuild and the bitmap, and sends
+    /// Fails refused portions, begins portions that can lock their range and work of a sync and the bitmap, and sends
     /// commands.
     fn run_due_work(&mut self, context: &mut ArrayContext, now: Instant) -> NextTurn {
         self.fail_due_refusals(context, now);
         while let Some(portion) = self.locks.lock_next_waiting(&self.portions) {
             self.dispatch_portion(context, now, portion);
         }
-        self.begin_due_rebuild_work(context, now);
+        self.advance_sync(context, now);
         let bitmap_turn = self.advance_bitmap(context, now);
         let stripe_turn = self.work_on_stripes(context, now);
         if self.send_waiting_commands(context, now) || self.locks.was_released {
             return now;
         }
-        self.refusals
-            .front()
-            .map_or(Instant::FAR, |&(at, _)| at)
-            .min(self.rebuild_run_due())
-            .min(bitmap_turn)
-            .min(stripe_turn)
+        let refusal = self.refusals.front().map_or(Instant::FAR, |&(at, _)| at);
+        refusal.min(self.sync_turn()).min(bitmap_turn).min(stripe_turn)
     }
 
     fn add_own_counts(&self, log_below: DriveLog) -> DriveLog {
         let bitmap_writes = log_below.bitmap_writes + self.bitmap_counts().pages_written;
-        DriveLog { bitmap_writes, ..log_below }
+        DriveLog { bitmap_writes, syncs: self.sync_counts, ..log_below }
     }
 
     fn array_load(&self, now: Instant) -> Option<ArrayLoad> {
@@ -721,6 +726,11 @@ impl HostLayer for Array {
             }
             ArraySetting::Lose(member) => self.lose_member(context, now, member),
             ArraySetting::Replace(member) => self.replace_member(context, now, member),
+            ArraySetting::Check(true) => self.begin_check(now),
+            ArraySetting::Check(false) => {
+                self.stop_check(now);
+                Ok(())
+            }
         })
     }
 
@@ -737,7 +747,7 @@ impl HostLayer for Array {
                 // An array that stops with writes under way is as unclean as one that was cut.
                 let has_writes = self.bitmap.as_ref().is_some_and(WriteIntentBitmap::has_writes_under_way);
                 self.was_cut |= *control == Control::PowerCut || has_writes;
-                self.restart_rebuild();
+                self.stop_sync_without_power(now);
                 if *control == Control::PowerCut {
                     self.end_portions_where(context, now, Status::PowerLost, |_| true);
                     self.lose_stripes(context, now);
@@ -749,9 +759,7 @@ impl HostLayer for Array {
                 if self.stripes.busy_stripes().next().is_none() {
                     self.stripes.forget_all();
                 }
-                if let Some(rebuild) = &mut self.rebuild {
-                    rebuild.next_due = now;
-                }
+                self.restart_rebuild(now);
             }
             Control::Abort(_) | Control::Set(_) => {}
         }

@@ -19,7 +19,7 @@ use crate::drive::profile::{
 use crate::drive::recovery::WeakBlocks;
 use crate::host::accelerator::AcceleratorSpec;
 use crate::host::array::layout::{RaidLevel, VolumeShare};
-use crate::host::array::{ArraySpec, BitmapSpec, ParityWrite, ReadBalance};
+use crate::host::array::{ArraySpec, BitmapSpec, ParityWrite, ReadBalance, SyncSpeed};
 use crate::host::controller::{ControllerSpec, InterruptCoalescing, ProgrammedIo};
 use crate::host::driver::deadline::DeadlineSpec;
 use crate::host::driver::fair::FairSpec;
@@ -664,8 +664,7 @@ pub(super) fn with_random_array(mut stack: SmallStack, rng: &mut Rng) -> SmallSt
         balance: pick_one(rng, &[ReadBalance::Nearest, ReadBalance::Idle, ReadBalance::RoundRobin, ReadBalance::First]),
         parity: pick_one(rng, &[ParityWrite::Fewest, ParityWrite::Modify, ParityWrite::Reconstruct]),
         stripe_cache: 256,
-        rebuild_rate: 100_000_000,
-        rebuild_run: 128,
+        sync_speed: SyncSpeed::LINUX,
         lost: if loses_member { 1 << rng.below(u64::from(members)) } else { 0 },
         bitmap: None,
     };

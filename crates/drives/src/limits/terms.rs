@@ -180,14 +180,21 @@ pub const TERMS: &[Term] = &[
     },
     Term {
         words: &["rebuild", "resilver", "resilvering", "recovery", "resync"],
-        says: "a replaced drive is rebuilt at a fixed rate; `at.TIME.array.replace` starts a rebuild during a run (docs/stack.md)",
-        keys: &["array.rebuild_mb_s", "array.rebuild_run_kib", "array.lose", "at.TIME.KEY"],
+        says: "`at.TIME.array.replace` starts a rebuild during a run; it yields to users as Linux's md does (docs/model.md)",
+        keys: &["array.sync_speed_min", "array.sync_speed_max", "array.lose", "at.TIME.KEY"],
+        metrics: &[],
+    },
+    Term {
+        words: &["scrub", "scrubbing", "check", "data-check", "sync_action"],
+        says: "`at.TIME.array.check` starts a check of an array during a run, as `echo check > sync_action` (docs/model.md); scans that \
+               a drive makes by itself are not modelled",
+        keys: &["array.sync_speed_min", "array.sync_speed_max", "at.TIME.KEY"],
         metrics: &[],
     },
     Term {
         words: &["hot spare", "hotspare", "spare drive"],
         says: "arrays have no spare that joins by itself: `at.TIME.array.replace` puts a drive in at a time that you set",
-        keys: &["array.lose", "array.rebuild_mb_s", "at.TIME.KEY"],
+        keys: &["array.lose", "array.sync_speed_max", "at.TIME.KEY"],
         metrics: &[],
     },
 ];

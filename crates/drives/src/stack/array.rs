@@ -1,7 +1,7 @@
 //! An array of drives: its keys, and how to build it.
 
 use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
-use seekwise_disk::host::array::{ArraySpec, BitmapSpec, ParityWrite, ReadBalance};
+use seekwise_disk::host::array::{ArraySpec, BitmapSpec, ParityWrite, ReadBalance, SyncSpeed};
 use seekwise_disk::stack::Layer;
 use seekwise_disk::time::Span;
 
@@ -22,6 +22,9 @@ pub(super) static ARRAY: LayerKind = LayerKind {
 };
 
 const LEVELS: &[&str] = &["linear", "raid-0", "raid-1", "raid-10", "raid-5", "raid-6"];
+
+/// The largest speed of a rebuild or a check that can be set, in KiB/s: as high as the other rates of a stack.
+const MAX_SYNC_SPEED: u64 = 100_000_000;
 
 static KEYS: &[ProfileKey] = &[
     ProfileKey::must("level", "", KeyDomain::Word(LEVELS), "RAID level of the first volume").also(&[
@@ -78,13 +81,19 @@ static KEYS: &[ProfileKey] = &[
     )
     .also(&["stripe_cache_size", "stripes", "stripe cache"]),
     ProfileKey::must(
-        "rebuild_mb_s",
-        "MB/s",
-        KeyDomain::Number(0.001, 100_000.0),
-        "rate at which a new drive is rebuilt",
+        "sync_speed_min",
+        "KiB/s",
+        KeyDomain::Whole(1, MAX_SYNC_SPEED),
+        "speed up to which a rebuild or a check ignores users; above it, it waits for them",
     )
-    .also(&["resync"]),
-    ProfileKey::must("rebuild_run_kib", "KiB", KeyDomain::Whole(4, 65_536), "length of the runs that a rebuild copies"),
+    .also(&["rebuild", "resync", "speed_limit_min"]),
+    ProfileKey::must(
+        "sync_speed_max",
+        "KiB/s",
+        KeyDomain::Whole(1, MAX_SYNC_SPEED),
+        "highest speed of a rebuild or a check, on each drive",
+    )
+    .also(&["rebuild_mb_s", "resync", "speed_limit_max"]),
     ProfileKey::may(
         "lose",
         "",
@@ -196,6 +205,12 @@ fn build(figures: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer,
     if lost.is_some_and(|member| member >= u64::from(members)) {
         return Err(("lose", format!("a number from 0 to {}", members - 1)));
     }
+    let sync_speed =
+        SyncSpeed { min_kib_s: figures.count("sync_speed_min"), max_kib_s: figures.count("sync_speed_max") };
+    if sync_speed.min_kib_s > sync_speed.max_kib_s {
+        let most = sync_speed.max_kib_s;
+        return Err(("sync_speed_min", format!("at most `sync_speed_max`, which is {most} KiB/s")));
+    }
     let bitmap = build_bitmap(figures, shares.len(), least_chunk_sectors)?;
     Ok(Layer::Array(ArraySpec {
         members,
@@ -215,8 +230,7 @@ fn build(figures: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer,
             _ => ParityWrite::Fewest,
         },
         stripe_cache: figures.may_whole("stripe_cache").map_or(STRIPES, |pages| pages as u32),
-        rebuild_rate: figures.bytes_per_s("rebuild_mb_s"),
-        rebuild_run: kib_to_sectors("rebuild_run_kib"),
+        sync_speed,
         lost: lost.map_or(0, |member| 1 << member),
         bitmap,
     }))

@@ -28,7 +28,8 @@ pub const STACK: &[PlainKey] = &[
         "a value of KEY",
         "no change",
         "the value of KEY from TIME on (`at.10 s.driver.flush`). KEY is one of driver.depth, driver.flush, \
-         driver.write_through, driver.power_off, accelerator.flush, drive.cache.write_back, array.lose, array.replace",
+         driver.write_through, driver.power_off, accelerator.flush, drive.cache.write_back, array.lose, array.replace, \
+         array.check",
     ),
 ];
 

@@ -406,6 +406,15 @@ fn a_change_that_no_layer_knows_or_whose_value_does_not_fit_is_refused() {
 }
 
 #[test]
+fn a_check_of_an_array_without_redundancy_is_refused() {
+    let text = |array: &str| format!("drive = \"barracuda\"\narray = \"{array}\"\n[at.\"1 s\"]\narray.check = true\n");
+    let refused = "s.toml: `at`: `array.check` = `true` during a run: the array has no copies and no parity to compare; expected a \
+                   level with redundancy: raid-1, raid-10, raid-5 or raid-6\n";
+    assert_eq!(build_errors(&text("raid-0")), refused);
+    assert_eq!(build_errors(&text("matrix")), "", "its second volume is a mirror");
+}
+
+#[test]
 fn an_order_that_makes_no_sense_is_refused_with_the_reason() {
     let errors = |order: &str| build_errors(&format!("order = [{order}]\n{TWO_DRIVERS}"));
     let order = "layers from the program down, such as processor, driver, array, controller";

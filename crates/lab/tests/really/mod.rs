@@ -11,7 +11,7 @@ use seekwise_disk::durability::view::CutArray;
 use seekwise_disk::engine::Engine;
 use seekwise_disk::host::accelerator::AcceleratorSpec;
 use seekwise_disk::host::array::layout::{ArrayVolume, Chunk, RaidLevel, VolumeShare};
-use seekwise_disk::host::array::{ArraySpec, ParityWrite, ReadBalance};
+use seekwise_disk::host::array::{ArraySpec, ParityWrite, ReadBalance, SyncSpeed};
 use seekwise_disk::host::driver::DriverSpec;
 use seekwise_disk::queue::{Discipline, Policy};
 use seekwise_disk::record::Record;
@@ -410,8 +410,7 @@ pub fn merging(rng: &mut Rng, level: RaidLevel, lost: u64) -> Stack {
         balance: ReadBalance::Nearest,
         parity: pick(rng, &[ParityWrite::Fewest, ParityWrite::Modify, ParityWrite::Reconstruct]),
         stripe_cache: 256,
-        rebuild_rate: 100_000_000,
-        rebuild_run: 128,
+        sync_speed: SyncSpeed::LINUX,
         lost,
         bitmap: None,
     };

@@ -217,6 +217,8 @@ impl ArrayHistory {
                 (self.lost, self.rebuilding, self.lacked_drive) = (self.lost | drive, self.rebuilding & !drive, true);
                 self.failed &= !drive;
             }
+            // It writes nothing.
+            LayerSetting::Array(ArraySetting::Check(_)) => {}
             _ => {
                 self.trusts_flushes = false;
                 self.settings.push(HistoryEvent::Changed(at, setting));
@@ -269,7 +271,7 @@ mod tests {
     use seekwise_disk::block::Flags;
     use seekwise_disk::block::setting::{DriverSetting, FlushPolicy};
     use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
-    use seekwise_disk::host::array::{ArraySpec, ParityWrite, ReadBalance};
+    use seekwise_disk::host::array::{ArraySpec, ParityWrite, ReadBalance, SyncSpeed};
     use seekwise_disk::queue::{Discipline, Policy};
     use seekwise_disk::record::{Effort, Parts};
     use seekwise_disk::testing::{Layer, SmallDrive};
@@ -286,8 +288,7 @@ mod tests {
                 balance: ReadBalance::First,
                 parity: ParityWrite::Fewest,
                 stripe_cache: 256,
-                rebuild_rate: 1 << 27,
-                rebuild_run: 128,
+                sync_speed: SyncSpeed::LINUX,
                 lost: 0,
                 bitmap: None,
             }),

@@ -1,7 +1,8 @@
 //! Orders to a disk at work: to cut or restore its power, to change its settings, to report its status.
 
-use seekwise_disk::block::Control;
 use seekwise_disk::block::setting::LayerSetting;
+use seekwise_disk::block::{Control, SECTOR};
+use seekwise_disk::record::SyncCounts;
 use seekwise_disk::time::Instant;
 use seekwise_drives::change::{parse_setting, refusal_words};
 
@@ -152,10 +153,11 @@ impl LiveDisk {
                 format!("; without drives {missing} (a replaced drive counts again after its rebuild and a flush)")
             }
         };
+        let syncs = describe_syncs(&self.device.drive_log().syncs);
         let kept = self.content.history_bytes().map_or(String::new(), |kept| format!("; {kept} bytes kept for cuts"));
         format!(
             "power {power} at {} s: {reads} reads, {writes} writes, {flushes} flushes, {failures} failed; {} \
-             bytes not yet on the medium, {} of them acknowledged{missing}{kept}",
+             bytes not yet on the medium, {} of them acknowledged{missing}{syncs}{kept}",
             to_seconds(now),
             self.content.bytes().bytes_at_risk(),
             self.content.bytes().acknowledged_bytes_at_risk()
@@ -194,6 +196,15 @@ impl LiveDisk {
         let applied = self.content.apply_flush(self.stamp + 1);
         self.fail_on_error(applied);
     }
+}
+
+/// Rebuilds and checks of an array in words; empty without any.
+fn describe_syncs(syncs: &SyncCounts) -> String {
+    let parts = [("rebuilt", syncs.rebuilt_sectors), ("checked", syncs.checked_sectors)];
+    let parts = parts.iter().filter(|(_, sectors)| *sectors > 0);
+    let bytes = parts.map(|(what, sectors)| format!("; {} bytes of each drive {what}", sectors * SECTOR));
+    let done: String = bytes.collect();
+    if done.is_empty() { done } else { format!("{done} ({} to the end)", syncs.ended) }
 }
 
 fn to_seconds(at: Instant) -> f64 {

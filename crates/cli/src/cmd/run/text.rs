@@ -4,7 +4,7 @@
 use seekwise::places::NullPlace;
 use seekwise::run::{
     Arrivals, KindRecord, MeasuredRun, OperationRecord, Part, RealRecord, RecordedEnds, RequestCost, RequestKind,
-    RunRecord,
+    RunRecord, SyncRecord,
 };
 use seekwise::serve::Receipt;
 use seekwise::time::{Instant, Span};
@@ -103,6 +103,9 @@ pub fn format_run(
         );
         text.push_str(&format!("\n{}\n", wrap_text(&processor, width)));
     }
+    if let Some(syncs) = &record.drive.syncs {
+        text.push_str(&format!("\n{}\n", wrap_text(&sync_text(syncs), width)));
+    }
     if let Some(real) = &record.real {
         text.push_str(&format!("\n{}\n", wrap_text(&real_file_text(real), width)));
         if let Some(bench) = &real.bench {
@@ -133,6 +136,22 @@ pub fn format_run(
         text.push_str(&format!("{}\n", wrap_text(&format!("Note: {trouble}."), width)));
     }
     Ok(text)
+}
+
+/// Rebuilds and checks of an array: how far they came, and how often they gave way.
+fn sync_text(syncs: &SyncRecord) -> String {
+    let gigabytes = |sectors: u64| sectors as f64 * 512.0 / 1e9;
+    let parts =
+        [(syncs.rebuilt_sectors, "a new drive were rebuilt"), (syncs.checked_sectors, "each drive were checked")];
+    let parts = parts.iter().filter(|(sectors, _)| *sectors > 0);
+    let done: Vec<String> = parts.map(|(sectors, what)| format!("{:.3} GB of {what}", gigabytes(*sectors))).collect();
+    let done = if done.is_empty() { "Nothing was rebuilt or checked yet".to_owned() } else { done.join(", ") };
+    let ended = match syncs.ended {
+        0 => "not to the end".to_owned(),
+        1 => "to the end".to_owned(),
+        ended => format!("{ended} times to the end"),
+    };
+    format!("{done}, {ended}; {} times it waited for requests.", syncs.drains)
 }
 
 /// Arrivals by a rate or a trace: the requested and the reached rate, the backlog, and the times since requests were due.

@@ -105,6 +105,11 @@ impl ArrayVolume {
         }
     }
 
+    /// True if it has copies or parity.
+    pub const fn is_redundant(&self) -> bool {
+        self.copies() + self.parities() > 1
+    }
+
     /// Data chunks in a row.
     pub const fn columns(&self) -> u32 {
         (self.members - self.parities()) / self.copies()

@@ -50,8 +50,10 @@ pub(super) enum PortionKind {
     Stripes,
     /// A flush of all members.
     Flush,
-    /// Blocks that a rebuild reads and writes together.
+    /// Sectors that a rebuild reads and writes together.
     RebuildRun,
+    /// Sectors that a check reads together.
+    CheckRun,
     /// The flush at the end of a rebuild.
     RebuildFlush,
     /// Pages of the write-intent bitmap.
@@ -63,13 +65,28 @@ impl PortionKind {
     pub(super) fn member_work(self) -> MemberWork {
         match self {
             PortionKind::Plain | PortionKind::Stripes | PortionKind::Flush => MemberWork::User,
-            PortionKind::RebuildRun | PortionKind::RebuildFlush => MemberWork::Sync,
+            PortionKind::RebuildRun | PortionKind::CheckRun | PortionKind::RebuildFlush => MemberWork::Sync,
             PortionKind::BitmapPages => MemberWork::Bitmap,
         }
     }
 }
 
-/// A part of a request, or of the rebuild.
+/// How a portion shares its range with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LockKind {
+    /// Alone, except for reads.
+    Write,
+    /// Beside others that go by stripes, in the order in which they came.
+    Shared,
+    /// A run of a sync of a mirror: beside other runs, and no users.
+    Barrier,
+    /// A user's read during a sync: waits for the sync, which waits for it.
+    Read,
+    /// Likewise, but does not wait.
+    PassingRead,
+}
+
+/// A part of a request, or of a rebuild or a check.
 #[derive(Clone, Copy)]
 pub(super) struct Portion {
     /// The slot of the request, or [`NONE`].
@@ -79,12 +96,13 @@ pub(super) struct Portion {
     /// For a write or a run of the rebuild: its number, which its commands carry as their stamp.
     pub write_number: u64,
     pub volume: u8,
-    /// Blocks of the volume.
+    /// Blocks of the volume; for a run of a sync, its sectors of the members.
     pub blocks: SectorBounds,
     /// Sectors of the members that it locks, in the columns of `locked_columns`.
     pub locked: SectorBounds,
     /// A bit for each column; without any, nothing is locked.
     pub locked_columns: u64,
+    pub lock_kind: LockKind,
     pub ledger: Ledger,
     /// Commands not yet returned.
     pub commands_left: u32,
@@ -119,6 +137,7 @@ impl Portion {
             blocks: SectorBounds::EMPTY,
             locked: SectorBounds::EMPTY,
             locked_columns: 0,
+            lock_kind: LockKind::Write,
             ledger: Ledger::open(now),
             commands_left: 0,
             status: Status::Done,
@@ -133,22 +152,37 @@ impl Portion {
         }
     }
 
-    /// True if both lock some sector of a column.
+    /// True if both lock some sector of a column, and it cannot hold its lock together with `other`, which came before it.
+    fn must_wait_for(&self, other: &Portion) -> bool {
+        let excludes = match (self.lock_kind, other.lock_kind) {
+            (LockKind::PassingRead, _) | (LockKind::Barrier, LockKind::Barrier) => false,
+            (LockKind::Shared, LockKind::Shared) => false,
+            (LockKind::Barrier, _) | (_, LockKind::Barrier) => true,
+            (mine, others) => mine != LockKind::Read && !matches!(others, LockKind::Read | LockKind::PassingRead),
+        };
+        excludes && self.overlaps(other)
+    }
+
+    /// True if it must stay behind `other`, which waits for its lock.
+    fn must_stay_behind(&self, other: &Portion) -> bool {
+        let are_shared = self.lock_kind == LockKind::Shared && other.lock_kind == LockKind::Shared;
+        self.must_wait_for(other) || (are_shared && self.overlaps(other))
+    }
+
     fn overlaps(&self, other: &Portion) -> bool {
         self.locked_columns & other.locked_columns != 0
             && self.locked.from < other.locked.end
             && other.locked.from < self.locked.end
     }
 
-    /// True if it cannot hold its lock together with `other`.
-    fn conflicts_with(&self, other: &Portion) -> bool {
-        let is_shared = self.kind == PortionKind::Stripes && other.kind == PortionKind::Stripes;
-        !is_shared && self.overlaps(other)
+    /// True if it is in use and belongs to a rebuild or a check.
+    pub(crate) fn is_sync(&self) -> bool {
+        self.in_use && (self.is_sync_run() || self.kind == PortionKind::RebuildFlush)
     }
 
-    /// True if it is in use and belongs to a rebuild.
-    pub(crate) fn is_rebuild(&self) -> bool {
-        self.in_use && matches!(self.kind, PortionKind::RebuildRun | PortionKind::RebuildFlush)
+    /// True for a run of a rebuild or a check.
+    pub(crate) fn is_sync_run(&self) -> bool {
+        matches!(self.kind, PortionKind::RebuildRun | PortionKind::CheckRun)
     }
 
     /// Takes over the status with which a part of it ended, unless an earlier part failed.
@@ -163,7 +197,9 @@ impl Portion {
         match self.kind {
             PortionKind::Stripes => self.writing,
             PortionKind::Plain => self.begun && self.op == Op::Write && self.locked_columns != 0,
-            PortionKind::RebuildRun | PortionKind::RebuildFlush | PortionKind::BitmapPages => true,
+            PortionKind::RebuildRun | PortionKind::CheckRun | PortionKind::RebuildFlush | PortionKind::BitmapPages => {
+                true
+            }
             PortionKind::Flush => false,
         }
     }
@@ -205,7 +241,7 @@ impl RangeLocks {
     /// Locks the range of a portion, or makes the portion wait for it. True if it is locked.
     pub(crate) fn lock_or_wait(&mut self, portions: &Slab<Portion>, portion_index: u32) -> bool {
         let wanted = &portions[portion_index];
-        let is_free = wanted.locked_columns == 0 || !self.must_wait(portions, wanted, self.waiting.len());
+        let is_free = self.is_free(portions, wanted);
         match is_free {
             true if wanted.locked_columns != 0 => self.holding.push(portion_index),
             true => {}
@@ -214,10 +250,25 @@ impl RangeLocks {
         is_free
     }
 
-    /// True if a portion cannot have its lock: another one holds it, or one of the first `before` that wait overlaps it.
+    /// True if `wanted` would not wait.
+    pub(crate) fn is_free(&self, portions: &Slab<Portion>, wanted: &Portion) -> bool {
+        wanted.locked_columns == 0 || !self.must_wait(portions, wanted, self.waiting.len())
+    }
+
+    /// True if a portion cannot have its lock: another one holds it, or one of the first `before` that wait goes first.
     fn must_wait(&self, portions: &Slab<Portion>, wanted: &Portion, before: usize) -> bool {
-        self.holding.iter().any(|&other| portions[other].conflicts_with(wanted))
-            || self.waiting.iter().take(before).any(|&other| portions[other].overlaps(wanted))
+        self.holding.iter().any(|&other| wanted.must_wait_for(&portions[other]))
+            || self.waiting.iter().take(before).any(|&other| wanted.must_stay_behind(&portions[other]))
+    }
+
+    /// True if a portion waits that `wanted` would wait for.
+    pub(crate) fn is_awaited(&self, portions: &Slab<Portion>, wanted: &Portion) -> bool {
+        self.waiting.iter().any(|&other| wanted.must_wait_for(&portions[other]))
+    }
+
+    /// Gives a portion that has begun the lock of its range, whoever else has it.
+    pub(crate) fn hold(&mut self, portion_index: u32) {
+        self.holding.push(portion_index);
     }
 
     /// Releases the lock of a portion, or ends its wait.

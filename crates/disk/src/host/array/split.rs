@@ -3,7 +3,7 @@
 //! Portions are named by their index in the array's list.
 
 use super::layout::{ArrayVolume, RaidLevel};
-use super::portions::{MemberCommand, MemberSpan, NONE, Portion, PortionKind, SectorBounds};
+use super::portions::{LockKind, MemberCommand, MemberSpan, NONE, Portion, PortionKind, SectorBounds};
 use super::stripe_cache::PAGE;
 use super::{Array, ArrayContext, REFUSAL};
 use crate::block::array_load::MemberWork;
@@ -72,10 +72,22 @@ impl Array {
         if portion.request_slot != NONE {
             context.slots[portion.request_slot].note.unfinished_portions += 1;
         }
+        let portion = if self.sync.is_some() { self.with_read_lock(portion) } else { portion };
         let index = self.portions.put(portion);
         if self.locks.lock_or_wait(&self.portions, index) {
             self.dispatch_portion(context, now, index);
         }
+    }
+
+    /// The portion with a lock, if it is a user's read of a mirror during a sync. A sync of a mirror waits for users.
+    pub(super) fn with_read_lock(&self, portion: Portion) -> Portion {
+        let volume = self.volumes[usize::from(portion.volume)];
+        let is_plain_read = portion.kind == PortionKind::Plain && portion.op == Op::Read;
+        if !is_plain_read || volume.copies() == 1 || portion.locked_columns != 0 {
+            return portion;
+        }
+        let lock_kind = if volume.level == RaidLevel::Raid10 { LockKind::Read } else { LockKind::PassingRead };
+        Portion { lock_kind, ..with_locked_range(&volume, portion) }
     }
 
     /// Makes the first commands of a portion, or makes them again; refuses it if its volume is lost.
@@ -91,7 +103,7 @@ impl Array {
         match portion.kind {
             _ if self.must_refuse(&portion) => return self.refusals.push_back((now + REFUSAL, portion_index)),
             PortionKind::Flush | PortionKind::RebuildFlush => self.flush_members(now, portion_index),
-            PortionKind::RebuildRun => self.read_rebuild_run(now, portion_index),
+            PortionKind::RebuildRun | PortionKind::CheckRun => self.read_sync_run(now, portion_index),
             PortionKind::Plain => self.access_copies(now, portion_index),
             // The stripe cache adds its pages, and then takes back the added count.
             PortionKind::Stripes => return self.stripe_queue.push_back(portion_index),
@@ -106,7 +118,9 @@ impl Array {
     pub(super) fn must_refuse(&self, portion: &Portion) -> bool {
         match portion.kind {
             PortionKind::Flush => self.lost_volumes != 0,
-            PortionKind::RebuildFlush | PortionKind::RebuildRun | PortionKind::BitmapPages => false,
+            PortionKind::RebuildFlush | PortionKind::RebuildRun | PortionKind::CheckRun | PortionKind::BitmapPages => {
+                false
+            }
             _ => self.lost_volumes >> portion.volume & 1 == 1,
         }
     }
@@ -209,16 +223,6 @@ impl Array {
         }
     }
 
-    /// Makes the writes of a run of the rebuild whose reads are over.
-    pub(super) fn write_rebuild_run(&mut self, context: &mut ArrayContext, now: Instant, portion_index: u32) {
-        let bounds = self.portions[portion_index].locked;
-        self.portions[portion_index].commands_left += 1;
-        if let Some(member) = self.rebuild.map(|rebuild| rebuild.member) {
-            self.queue_span(now, portion_index, Op::Write, MemberSpan { member, bounds });
-        }
-        self.finish_dispatch(context, now, portion_index);
-    }
-
     /// Reads another copy, or reconstructs the data, after a command of a plain read has failed.
     pub(super) fn read_elsewhere(&mut self, context: &mut ArrayContext, now: Instant, failed: &MemberCommand) {
         let portion = self.portions[failed.portion];
@@ -291,7 +295,11 @@ impl Array {
         if command.has_portion() {
             self.portions[command.portion].commands_left += 1;
         }
+        let is_for_sync = command.work == MemberWork::Sync;
         let member = &mut self.members[command.member as usize];
+        if is_for_sync {
+            member.load.issue_for_sync(command.sectors);
+        }
         member.queued_end = command.lba + u64::from(command.sectors);
         member.waiting.push(now, command.lba, tag);
         self.members_to_serve |= 1 << command.member;
@@ -321,5 +329,6 @@ fn with_locked_range(volume: &ArrayVolume, portion: Portion) -> Portion {
         RaidLevel::Raid10 if first.row == last.row => (first.column..=last.column).fold(0, |all, pair| all | 1 << pair),
         _ => u64::MAX,
     };
-    Portion { locked, locked_columns, ..portion }
+    let lock_kind = if portion.kind == PortionKind::Stripes { LockKind::Shared } else { portion.lock_kind };
+    Portion { locked, locked_columns, lock_kind, ..portion }
 }

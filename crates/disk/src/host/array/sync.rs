@@ -1,0 +1,375 @@
+//! The work of a rebuild and of a check, which are *syncs* in md: reads from the members, and for a rebuild the writes
+//! to the new drive. `sync_pace` says how fast it goes.
+//!
+//! A sync goes from the first sector to the last, volume by volume, as md's thread does: it issues block after block until
+//! it must wait. md's thread waits when a certain amount is in flight, at a comparison of its speed, or for users. What
+//! it issues without waiting is one *run*, read with one command a member: the block layer merges neighbours (the thread
+//! plugs its queues). A run of a rebuild is then written to the new drive. md's rules, by level (Linux 6.1):
+//!
+//! | level | block | most in flight | users in its way |
+//! |---|---|---|---|
+//! | RAID 1 (`raid1.c`) | 64 KiB | 31 blocks (`RESYNC_DEPTH`) | within 64 MiB of it: it waits for reads and writes, and writes wait for it |
+//! | RAID 10 (`raid10.c`) | 64 KiB | 511 blocks (`RESYNC_DEPTH`) | in the whole volume: it waits for them, and they wait for it |
+//! | RAID 5, 6 (`raid5.c`) | a stripe of 4 KiB | 256 stripes (`NR_STRIPES`) | in the same stripes: one after another |
+//!
+//! On a mirror a sync lets users go first that wait for it already (`raise_barrier`), and first sleeps for a jiffy. So
+//! beside users who are always there a block of the sync and the users take turns.
+//!
+//! A rebuild reads from the first mirror that has the data, or from all other members of a row: also on RAID 6, where one
+//! fewer would do (`need_this_block`). A check reads all members. Sectors before the runs under way are rebuilt: there the
+//! new drive is an ordinary member. Sectors after them are neither read nor written on it. At the end the new drive is
+//! flushed, and from then on the array is whole. Runs with too many unreadable sectors are left out and counted.
+//!
+//! Simpler than md: a run ends as a whole, not block by block, so a write to its stripes waits for all of the run; a run
+//! of stripes is at most half of what may be in flight, so that one is read while another is written; a check of RAID 10
+//! goes along all pairs at once, not chunk by chunk; users of RAID 5 take no stripes away from a sync, and it does not sleep for a
+//! jiffy when it used them up; 64 MiB that share a counter with others by a hash (1 in 1,024) are not found; the
+//! superblock, written each sixteenth of the way, is not there.
+
+use super::layout::{ArrayVolume, MemberSet, RaidLevel};
+use super::portions::{LockKind, MemberSpan, NONE, Portion, PortionKind, SectorBounds};
+use super::progress::{MAX_RUNS, Sync, SyncKind, SyncProgress, SyncRun};
+use super::sync_pace::{PaceVerdict, SLEEP, SyncPace};
+use super::{Array, ArrayContext, numbering};
+use crate::block::{LandingKind, Op, Status};
+use crate::time::{Instant, Span};
+
+/// `RESYNC_BLOCK_SIZE` of `drivers/md/raid1-10.c`, 64 KiB.
+const MIRROR_BLOCK: u64 = 128;
+/// `RESYNC_DEPTH` of `raid1.c`. It counts the block that waits for its turn, so one fewer is in flight.
+const RAID_1_DEPTH: u64 = 32;
+/// `RESYNC_DEPTH` of `raid10.c`, 32 MiB of blocks; counted likewise.
+const RAID_10_DEPTH: u64 = 512;
+/// `BARRIER_UNIT_SECTOR_SIZE` of `raid1.h`, 64 MiB.
+const RAID_1_BARRIER: u64 = 1 << 17;
+/// `DEFAULT_STRIPE_SIZE` of `raid5.h`, a page of each member.
+const STRIPE: u64 = 8;
+/// `NR_STRIPES` of `raid5.c`.
+const STRIPES: u64 = 256;
+/// The largest request that the block layer merges: `BLK_DEF_MAX_SECTORS` of `include/linux/blkdev.h`, 1,280 KiB.
+const MAX_REQUEST: u64 = 2560;
+
+/// `schedule_timeout_uninterruptible(1)` of `raid1_sync_request`, at 250 jiffies a second (`CONFIG_HZ` of Debian and
+/// Ubuntu).
+const JIFFY: Span = Span::from_millis(4);
+
+/// The amounts in which a volume is synced, in sectors of a member.
+#[derive(Clone, Copy)]
+struct SyncUnits {
+    /// The least that is issued.
+    block: u64,
+    /// The longest run.
+    run: u64,
+    /// Runs in flight, at most.
+    runs: usize,
+    /// The most in flight, as md counts it.
+    counted: u64,
+    /// Sectors that md counts for each sector of a member.
+    weight: u64,
+}
+
+impl SyncUnits {
+    fn new(volume: &ArrayVolume, kind: SyncKind) -> SyncUnits {
+        let (counted_block, counted) = match volume.level {
+            RaidLevel::Raid5 | RaidLevel::Raid6 => (STRIPE, STRIPES * STRIPE),
+            RaidLevel::Raid10 => (MIRROR_BLOCK, (RAID_10_DEPTH - 1) * MIRROR_BLOCK),
+            _ => (MIRROR_BLOCK, (RAID_1_DEPTH - 1) * MIRROR_BLOCK),
+        };
+        // A rebuild goes along the sectors of a member, a check of RAID 10 along the blocks of the array.
+        let weight = match (volume.level, kind) {
+            (RaidLevel::Raid10, SyncKind::Check) => u64::from(volume.columns()),
+            _ => 1,
+        };
+        let block = counted_block.div_ceil(weight).next_multiple_of(STRIPE);
+        let most = counted / weight;
+        // Stripes end one by one, so half of them are a run. Of mirrors the first run is as long as a request can be.
+        let longest = if volume.parities() > 0 { most / 2 } else { MAX_REQUEST.min(most) };
+        let run = (longest - longest % block).max(block);
+        let runs = (most.div_ceil(run) as usize).min(MAX_RUNS);
+        SyncUnits { block, run, runs, counted, weight }
+    }
+
+    /// The longest run that can begin while `in_flight` sectors are, as md counts them.
+    fn room(&self, in_flight: u64) -> u64 {
+        let free = self.counted.saturating_sub(in_flight) / self.weight;
+        self.run.min(free - free % self.block)
+    }
+}
+
+impl Array {
+    /// The first sector after all volumes on each member.
+    fn volumes_end(&self) -> u64 {
+        self.volumes.last().map_or(0, ArrayVolume::end)
+    }
+
+    /// The volume at `sector` of the members, with its index. A sector between volumes counts as the next one's.
+    fn volume_to_sync(&self, sector: u64) -> Option<(usize, ArrayVolume)> {
+        let index = self.volumes.iter().position(|volume| volume.end() > sector)?;
+        Some((index, self.volumes[index]))
+    }
+
+    /// When the sync takes its next turn; `FAR` if something else must happen first.
+    pub(super) fn sync_turn(&self) -> Instant {
+        let Some(sync) = self.sync.as_ref().filter(|sync| self.powered && !sync.flushing) else { return Instant::FAR };
+        let Some((index, volume)) = self.volume_to_sync(sync.next_sector) else { return Instant::FAR };
+        let units = SyncUnits::new(&volume, sync.kind());
+        let runs = sync.runs.iter().filter(|run| run.start != u64::MAX).count();
+        let is_full = runs >= units.runs || units.room(sync.in_flight()) == 0;
+        let is_blocked = sync.waits_for_lock || is_full || sync.drains && runs > 0;
+        let waits_for_users =
+            sync.slept_for_users && self.do_users_wait_for(&self.sync_run_portion(sync, index, sync.next_due));
+        if is_blocked || waits_for_users { Instant::FAR } else { sync.next_due }
+    }
+
+    /// True if users of a mirror wait for the lock that a run needs.
+    fn do_users_wait_for(&self, run: &Portion) -> bool {
+        run.lock_kind == LockKind::Barrier && self.locks.is_awaited(&self.portions, run)
+    }
+
+    /// A portion for the next run of a sync in the volume at `index`, without its range.
+    fn sync_run_portion(&self, sync: &Sync, index: usize, now: Instant) -> Portion {
+        let volume = &self.volumes[index];
+        let from = sync.next_sector.max(volume.first);
+        let unit = volume.first + (from - volume.first) / RAID_1_BARRIER * RAID_1_BARRIER;
+        let (lock_kind, locked) = match volume.level {
+            RaidLevel::Raid10 => (LockKind::Barrier, SectorBounds { from: volume.first, end: volume.end() }),
+            _ if volume.copies() > 1 => (LockKind::Barrier, SectorBounds { from: unit, end: unit + RAID_1_BARRIER }),
+            _ => (LockKind::Write, SectorBounds { from, end: from }),
+        };
+        let kind = match sync.kind() {
+            SyncKind::Rebuild => PortionKind::RebuildRun,
+            SyncKind::Check => PortionKind::CheckRun,
+        };
+        let blocks = SectorBounds { from, end: from };
+        let blank = Portion::blank_flush(NONE, now);
+        Portion { kind, volume: index as u8, blocks, locked, locked_columns: u64::MAX, lock_kind, ..blank }
+    }
+
+    /// Takes the turns of the sync that are due at `now`. Ends it after its last run: a rebuild with a flush of the new
+    /// drive, a check at once.
+    pub(super) fn advance_sync(&mut self, context: &mut ArrayContext, now: Instant) {
+        while self.sync_turn() <= now {
+            self.take_sync_turn(context, now);
+        }
+        let (end, powered) = (self.volumes_end(), self.powered);
+        let is_over = |sync: &&mut Sync| powered && sync.next_sector >= end && sync.is_between_runs() && !sync.flushing;
+        let Some(sync) = self.sync.as_mut().filter(is_over) else { return };
+        match sync.kind() {
+            SyncKind::Rebuild => {
+                sync.flushing = true;
+                let blank = Portion::blank_flush(NONE, now);
+                let flush = Portion { kind: PortionKind::RebuildFlush, op: Op::Flush, ..blank };
+                self.begin_portion(context, now, flush);
+            }
+            SyncKind::Check => {
+                self.end_sync(now, end);
+            }
+        }
+    }
+
+    /// Begins the next run, skips a volume that has nothing to sync, or begins to wait.
+    fn take_sync_turn(&mut self, context: &mut ArrayContext, now: Instant) {
+        let Some(mut sync) = self.sync.take() else { return };
+        sync.drains = false;
+        let next = self.volume_to_sync(sync.next_sector);
+        if let Some((index, volume)) = next.filter(|_| !sync.compares_again || self.compare_speed(&mut sync, now, 0)) {
+            if volume.is_redundant() && self.lost_volumes >> index & 1 == 0 {
+                return self.begin_sync_run(context, now, sync, index);
+            }
+            sync.next_sector = volume.end();
+        }
+        self.sync = Some(sync);
+    }
+
+    /// Begins the next run in the volume at `index`, or a sleep before it.
+    fn begin_sync_run(&mut self, context: &mut ArrayContext, now: Instant, mut sync: Sync, index: usize) {
+        let mut portion = self.sync_run_portion(&sync, index, now);
+        if !sync.slept_for_users && self.do_users_wait_for(&portion) {
+            (sync.slept_for_users, sync.next_due) = (true, now + JIFFY);
+            self.sync = Some(sync);
+            return;
+        }
+        sync.slept_for_users = false;
+        let volume = self.volumes[index];
+        let units = SyncUnits::new(&volume, sync.kind());
+        let is_mirror = portion.lock_kind == LockKind::Barrier;
+        // The block that waits is alone: others are issued after it, unless users wait by then.
+        let waits = is_mirror && !self.locks.is_free(&self.portions, &portion);
+        let room = units.room(sync.in_flight());
+        let longest = if waits { units.block } else { room };
+        let most_end = volume.end().min(if is_mirror { portion.locked.end } else { u64::MAX });
+        let most = longest.min(most_end - portion.blocks.from);
+        let sectors = self.measure_run(&mut sync, now, portion.blocks.from, units, most);
+        portion.blocks.end = portion.blocks.from + sectors;
+        if !is_mirror {
+            portion.locked = portion.blocks;
+        }
+        let run = SyncRun { start: portion.blocks.from, counted: sectors * units.weight };
+        let free = sync.runs.iter_mut().find(|run| run.start == u64::MAX);
+        *free.expect("a turn is taken only with room for a run") = run;
+        sync.next_sector = portion.blocks.end;
+        sync.waits_for_lock = waits;
+        if let Some(member) = sync.rebuilt {
+            let span = MemberSpan { member, bounds: portion.blocks };
+            portion.write_number = self.numbering.number_rebuild_run(&mut context.landings, now, &self.volumes, span);
+        }
+        self.sync = Some(sync);
+        self.begin_portion(context, now, portion);
+    }
+
+    /// The length of a run that begins at `from`, up to `most` sectors: until the sync must wait. Counts it as issued.
+    fn measure_run(&mut self, sync: &mut Sync, now: Instant, from: u64, units: SyncUnits, most: u64) -> u64 {
+        let mut sectors = 0;
+        while sectors < most {
+            let until_check = sync.pace.sectors_until_check().div_ceil(units.weight).next_multiple_of(units.block);
+            let step = until_check.max(units.block).min(most - sectors);
+            sectors += step;
+            sync.pace.issue(step * units.weight);
+            let is_last = from + sectors >= self.volumes_end();
+            if sync.pace.sectors_until_check() == 0 && !is_last && !self.compare_speed(sync, now, sectors) {
+                break;
+            }
+        }
+        sectors
+    }
+
+    /// Compares the speed, after `more` sectors of a run that is not begun. True if the sync goes on, false if it must
+    /// wait.
+    fn compare_speed(&mut self, sync: &mut Sync, now: Instant, more: u64) -> bool {
+        let Some((_, volume)) = self.volume_to_sync(sync.next_sector) else { return true };
+        let in_flight = sync.in_flight() + more * SyncUnits::new(&volume, sync.kind()).weight;
+        let sources = self.sync_sources(sync, &volume, sync.next_sector + more, 0);
+        let present = !self.missing_members | sync.rebuilt_member();
+        let verdict = sync.pace.check(now, in_flight, || {
+            let members = self.members.iter_mut().enumerate().filter(|(member, _)| present >> member & 1 == 1);
+            // Each member is asked, as each notes when it was busy.
+            let busy = members.filter_map(|(member, at)| {
+                let is_source = sources >> member & 1 == 1;
+                at.load.take_busy(if is_source { more } else { 0 }).then_some(member)
+            });
+            busy.count() == 0
+        });
+        sync.compares_again = verdict == PaceVerdict::Sleep;
+        match verdict {
+            PaceVerdict::GoOn => {}
+            PaceVerdict::Drain => {
+                sync.drains = true;
+                self.progress.drains += 1;
+                self.sync_counts.drains += 1;
+            }
+            PaceVerdict::Sleep => {
+                sync.next_due = now + SLEEP;
+                self.progress.sleeps += 1;
+            }
+        }
+        verdict == PaceVerdict::GoOn
+    }
+
+    /// The members from which a run that ends at `end` is read, without those in `avoided`; fewer than it needs if too few
+    /// have the data.
+    fn sync_sources(&self, sync: &Sync, volume: &ArrayVolume, end: u64, avoided: MemberSet) -> MemberSet {
+        let all = (1u64 << volume.members) - 1;
+        let complete = !self.missing_members | if end <= sync.done_until() { sync.rebuilt_member() } else { 0 };
+        let readable = complete & all & !avoided;
+        match (sync.rebuilt, volume.level) {
+            (None, _) => readable,
+            (Some(member), RaidLevel::Raid10) => readable & 1 << (member ^ 1),
+            (Some(member), _) => {
+                let others = readable & !(1 << member);
+                // The lowest bit: the first mirror.
+                if volume.copies() > 1 { others & others.wrapping_neg() } else { others }
+            }
+        }
+    }
+
+    /// Reads what a run needs.
+    pub(super) fn read_sync_run(&mut self, now: Instant, portion_index: u32) {
+        let portion = self.portions[portion_index];
+        let volume = self.volumes[usize::from(portion.volume)];
+        let Some(sync) = &mut self.sync else {
+            self.portions[portion_index].status = Status::Aborted;
+            return;
+        };
+        sync.waits_for_lock = false;
+        let Some(sync) = &self.sync else { return };
+        let sources = self.sync_sources(sync, &volume, portion.blocks.end, portion.avoided_members);
+        let needed = match portion.kind {
+            PortionKind::CheckRun => volume.members,
+            _ if volume.parities() > 0 => volume.columns(),
+            _ => 1,
+        };
+        if sources.count_ones() < needed {
+            self.portions[portion_index].status = Status::MediumError;
+            return;
+        }
+        for member in (0..volume.members).filter(|member| sources >> member & 1 == 1) {
+            self.queue_span(now, portion_index, Op::Read, MemberSpan { member, bounds: portion.blocks });
+        }
+    }
+
+    /// Writes a run that was read to the new drive.
+    pub(super) fn write_rebuilt_run(&mut self, context: &mut ArrayContext, now: Instant, portion_index: u32) {
+        self.portions[portion_index].writing = true;
+        self.portions[portion_index].commands_left += 1;
+        let bounds = self.portions[portion_index].blocks;
+        if let Some(member) = self.sync.as_ref().and_then(|sync| sync.rebuilt) {
+            self.queue_span(now, portion_index, Op::Write, MemberSpan { member, bounds });
+        }
+        self.finish_dispatch(context, now, portion_index);
+    }
+
+    /// Handles the end of a portion of a sync: a run, or the last flush.
+    pub(super) fn finish_sync_portion(&mut self, context: &mut ArrayContext, now: Instant, portion: &Portion) {
+        let Some(sync) = &mut self.sync else { return };
+        if portion.kind == PortionKind::RebuildFlush {
+            sync.flushing = false;
+            if let (Status::Done, Some(member)) = (portion.status, sync.rebuilt) {
+                self.missing_members &= !(1 << member);
+                numbering::report_member_event(&mut context.landings, now, member, LandingKind::Whole);
+                let end = sync.next_sector;
+                self.end_sync(now, end);
+            }
+            return;
+        }
+        sync.waits_for_lock &= portion.begun;
+        if let Some(run) = sync.runs.iter_mut().find(|run| run.start == portion.blocks.from) {
+            *run = SyncRun::NONE;
+        }
+        let sectors = portion.blocks.end - portion.blocks.from;
+        match portion.status {
+            Status::Done if portion.kind == PortionKind::CheckRun => self.sync_counts.checked_sectors += sectors,
+            Status::Done => self.sync_counts.rebuilt_sectors += sectors,
+            Status::MediumError => self.progress.unread += sectors,
+            _ => {}
+        }
+    }
+
+    /// Ends a sync that came to `end`.
+    fn end_sync(&mut self, now: Instant, end: u64) {
+        (self.progress.sectors, self.progress.ended) = (end, Some(now));
+        self.sync_counts.ended += 1;
+        self.sync = None;
+    }
+
+    /// Begins a sync at `now`: of the member that is rebuilt, or a check of all.
+    pub(super) fn start_sync(&mut self, now: Instant, rebuilt: Option<u32>) {
+        let sync = Sync::new(rebuilt, SyncPace::new(self.spec.sync_speed, now), now);
+        self.progress = SyncProgress { kind: sync.kind(), began: Some(now), ..SyncProgress::default() };
+        self.members.iter_mut().for_each(|member| member.load.begin());
+        self.sync = Some(sync);
+        self.lock_reads_under_way();
+    }
+
+    /// Locks the ranges of users' reads of mirrors that are under way, so that the sync waits for them as for later ones.
+    fn lock_reads_under_way(&mut self) {
+        for index in 0..self.portions.places_ever_used() {
+            let portion = self.portions[index];
+            if portion.in_use && portion.begun {
+                self.portions[index] = self.with_read_lock(portion);
+                if self.portions[index].locked_columns != portion.locked_columns {
+                    self.locks.hold(index);
+                }
+            }
+        }
+    }
+}
