@@ -369,7 +369,7 @@ fn parity_is_counted_for_the_processor() {
         (0, 32),
         "read from the others"
     );
-    assert_eq!(parity_sectors(&ArraySpec { lost: 1 << 4, ..five }, write(8)), 0, "the parity of this row is lost");
+    assert_eq!(parity_sectors(&ArraySpec { lost: 1 << 4, ..five }, write(8)), 32, "md computes lost parity, too");
 }
 
 /// A sector of a member: the member, and its sector.

@@ -9,7 +9,8 @@
 //!
 //! Pages in the stripe cache need no read. The method with fewer reads is taken, reconstruct on a tie, as Linux does
 //! (`handle_stripe_dirtying` in `drivers/md/raid5.c`: read-modify-write only if it needs fewer). Pages that are being read
-//! already do not count. If all pages of data are written, nothing is read.
+//! already do not count. If all pages of data are written, nothing is read. If a parity is lost, the rest of the row is read
+//! all the same, as md does: 2.4 bytes for each byte of random writes to five drives that have lost one (measured).
 
 use super::layout::{ArrayVolume, MemberSet};
 use super::stripe_cache::PAGE;
@@ -29,8 +30,6 @@ pub enum ParityWrite {
 /// The method by which a write gets the new parity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ParityMethod {
-    /// No parity is written: its members are lost.
-    Nothing,
     Modify,
     Reconstruct,
     Whole,
@@ -41,7 +40,7 @@ impl ParityMethod {
     pub(super) fn read_work(self) -> MemberWork {
         match self {
             ParityMethod::Modify => MemberWork::ModifyRead,
-            ParityMethod::Nothing | ParityMethod::Reconstruct | ParityMethod::Whole => MemberWork::ReconstructRead,
+            ParityMethod::Reconstruct | ParityMethod::Whole => MemberWork::ReconstructRead,
         }
     }
 }
@@ -80,12 +79,7 @@ pub(super) fn row_members(volume: &ArrayVolume, row: u64) -> (MemberSet, MemberS
 impl StripeWrite {
     /// Plans the next step; `None` if too many members are lost.
     pub fn plan(&self, preferred: ParityWrite) -> Option<ParityPlan> {
-        let parity = self.parity & self.writable;
-        if parity == 0 {
-            let missing = self.touched & !self.covered & !self.current;
-            return (missing & !self.readable == 0).then_some(ParityPlan { method: ParityMethod::Nothing, missing });
-        }
-        let modify = (self.touched | parity) & !self.current;
+        let modify = (self.touched | self.parity) & !self.current;
         let reconstruct = self.data & !self.covered & !self.current;
         let can_read = |pages: MemberSet| pages & !self.readable & !self.reading == 0;
         let reads = |pages: MemberSet| (pages & !self.reading).count_ones();
@@ -104,23 +98,16 @@ impl StripeWrite {
         })
     }
 
-    /// Pages that suffice to know the whole stripe: those in memory, then data, then parity. `None` if there are too few.
+    /// The pages from which the whole stripe is known: all that can be read, as md reads them (`need_this_block`). `None` if
+    /// there are too few.
     pub fn whole_row_sources(&self) -> Option<MemberSet> {
-        let known = self.current | self.readable | self.reading;
-        let in_order = [self.data & self.current, self.data & known, self.parity & self.current, self.parity & known];
-        let mut sources: MemberSet = 0;
-        for member in in_order.into_iter().flat_map(members_of) {
-            if sources.count_ones() < self.data.count_ones() {
-                sources |= 1 << member;
-            }
-        }
-        (sources.count_ones() == self.data.count_ones()).then_some(sources)
+        let known = (self.data | self.parity) & (self.current | self.readable | self.reading);
+        (known.count_ones() >= self.data.count_ones()).then_some(known)
     }
 
     /// How many sectors the processor reads to compute the parity by this method. Lost data are computed first.
     pub fn computed_sectors(&self, method: ParityMethod) -> u64 {
         let pages = match method {
-            ParityMethod::Nothing => 0,
             ParityMethod::Reconstruct => self.data.count_ones(),
             // Old and new data, and the old parities.
             ParityMethod::Modify => 2 * self.touched.count_ones() + self.parity.count_ones(),
@@ -159,7 +146,7 @@ mod tests {
         write.plan(ParityWrite::Fewest).map(|plan| (plan.method, plan.missing))
     }
 
-    use ParityMethod::{Modify, Nothing, Reconstruct, Whole};
+    use ParityMethod::{Modify, Reconstruct, Whole};
 
     #[test]
     fn the_method_with_fewer_reads_is_taken() {
@@ -188,7 +175,7 @@ mod tests {
         let one = write(RaidLevel::Raid5, 0b10);
         assert_eq!(planned(without(0b10, one)), Some((Reconstruct, 0b1101)), "its own drive: the other data");
         assert_eq!(planned(without(0b1, one)), Some((Modify, 0b10010)), "another drive");
-        assert_eq!(planned(without(0b10000, one)), Some((Nothing, 0)), "parity: nothing to keep up");
+        assert_eq!(planned(without(0b10000, one)), Some((Reconstruct, 0b1101)), "parity: md computes it all the same");
         let part = StripeWrite { covered: 0, ..one };
         assert_eq!(planned(without(0b10, part)), Some((Whole, 0b11101)), "a part of a lost page: the whole row");
         assert_eq!(planned(without(0b11, one)), None, "too much is lost");
