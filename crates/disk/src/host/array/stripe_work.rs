@@ -38,7 +38,7 @@ const LONGEST_BIO: u64 = 256 * PAGE;
 /// The time from a call that wakes the thread that works on stripes (`raid5d`) until it begins. Inferred: to wake a thread on a
 /// core that sleeps takes some microseconds. What programs submit at one instant is added meanwhile. On a machine with several
 /// cores the thread begins while more is being added, and so reads more: md in a virtual machine reads 0.01 to 0.5 bytes for
-/// each byte written at 64 KiB and depth 32, this model 0 (`docs/development/md.md`).
+/// each byte written at 64 KiB and depth 32, this model 0 (`docs/development/testing.md`).
 const WAKE: Span = Span::from_micros(5);
 
 /// A page that a stripe reads or writes.
