@@ -128,6 +128,11 @@ impl Image {
         let text = fs::read(&console).map_err(|error| format!("{}: {error}", console.display()))?;
         let text = String::from_utf8_lossy(&text);
         text.lines().filter(|line| line.starts_with("MD-ERROR")).for_each(|line| println!("{line}"));
+        // What the first process could not do would make figures of something else.
+        let is_complaint = |line: &&str| ["sh:", "/init:", "insmod:"].iter().any(|who| line.starts_with(who));
+        if let Some(line) = text.lines().find(is_complaint) {
+            return Err(format!("in the virtual machine: {line}: see {}", console.display()));
+        }
         let mut counts = vec![None; rows];
         for (row, found) in text.lines().filter_map(Counts::of_guest_line) {
             if let Some(place) = counts.get_mut(row).filter(|_| found.program_bytes > 0) {

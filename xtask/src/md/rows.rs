@@ -14,6 +14,9 @@ const LEVELS: [(&str, &str, &str, i64); 5] = [
     ("raid-6", "raid6", "2", 4),
 ];
 
+/// A member's write cache in MiB, as in the model's drive of the committed rows (8 MB).
+const CACHE_MIB: u32 = 8;
+
 /// The most members: as many as the model has.
 const MOST_MEMBERS: i64 = 32;
 
@@ -42,6 +45,8 @@ pub struct Row {
     members: i64,
     chunk_kib: i64,
     missing: Option<i64>,
+    /// Whether the members have a write cache, so that flushes reach them; their data then take the guest's memory.
+    has_write_cache: bool,
     /// fio's options.
     job: Vec<String>,
     /// Files below `md/` and what is written there, as `NAME=VALUE`.
@@ -119,6 +124,11 @@ impl Row {
                 true => Some(number(&mut table, "missing", 0..=members - 1)?),
                 false => None,
             },
+            has_write_cache: match table.remove("write_cache") {
+                None => false,
+                Some(Value::Boolean(has)) => has,
+                Some(_) => return Err("`write_cache`: expected true or false".to_owned()),
+            },
             job: words(&mut table, "job")?,
             md: words(&mut table, "md")?,
             model: words(&mut table, "model")?,
@@ -151,9 +161,10 @@ impl Row {
         let missing = self.missing.map_or_else(|| "-".to_owned(), |member| member.to_string());
         let options: Vec<String> = self.job.iter().map(|option| format!("--{option}")).collect();
         format!(
-            "row {number} {level} {} {} {layout} {missing} '{}' '{}'\n",
+            "row {number} {level} {} {} {layout} {missing} {} '{}' '{}'\n",
             self.members,
             self.chunk_kib * 1024,
+            if self.has_write_cache { CACHE_MIB } else { 0 },
             self.md.join(" "),
             options.join(" ")
         )
@@ -247,14 +258,14 @@ mod tests {
     #[test]
     fn a_row_is_written_for_both_sides() {
         let rows = parsed(
-            "array = 'raid-6'\nmembers = 6\nchunk_kib = 64\nmissing = 2\njob = ['rw=write', 'bs=64k']\n\
+            "array = 'raid-6'\nmembers = 6\nchunk_kib = 64\nmissing = 2\nwrite_cache = true\njob = ['rw=write', 'bs=64k']\n\
              md = ['stripe_cache_size=4096']\nmodel = ['array.x=4096']\n",
         );
         let rows = rows.unwrap();
         assert_eq!(
             rows.guest_script(),
             "LATENCY_NS=5000000\nAT_ONCE=32\nMAX_KIB=1280\nSCHEDULER=none\n\
-             row 0 raid6 6 65536 2 2 'stripe_cache_size=4096' '--rw=write --bs=64k'\n"
+             row 0 raid6 6 65536 2 2 8 'stripe_cache_size=4096' '--rw=write --bs=64k'\n"
         );
         assert_eq!(rows.rows[0].model_job(), "[j]\nrw=write\nbs=64k\n");
         let arguments = rows.rows[0].model_arguments(&rows.members).join(" ");
