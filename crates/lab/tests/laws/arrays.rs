@@ -25,7 +25,7 @@ pub const LAWS: &[(&str, Measure)] = &[
     ("A35", mirrored_write),
     ("A36", slower_of_two),
     ("A37", mirrored_at_depth_2),
-    ("A38", of_two_arms),
+    ("A38", arms_of_mirrors),
     ("A39", sequential_on_one_copy),
     ("A40", sequential_rate),
     ("A41", two_sequential_readers),
@@ -199,7 +199,7 @@ fn mean_distance(places: &[Passage], capacity: u64) -> f64 {
     steps.iter().sum::<f64>() / steps.len() as f64 / capacity as f64
 }
 
-fn of_two_arms(bench: &Bench) -> Measured {
+fn arms_of_mirrors(bench: &Bench) -> Measured {
     let (one, two) = (bench.run("", LONE_READS)?, bench.run(RAID_1, LONE_READS)?);
     let distances = [&one, &two].map(|ran| mean_distance(&ran.drives, ran.capacity));
     Ok(vec![("one_arm", distances[0]), ("of_two", distances[1])])
