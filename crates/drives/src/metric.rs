@@ -5,7 +5,8 @@
 //! metric = [scope "."] figure          scope  = "all" | "read" | "write" | "flush" | "commit" | "job:" NAME | "operations." NAME
 //!        | whole                          figure = "iops" | "bytes_per_s" | "mean" | "p50" | "p90" | "p95" | … | "max"
 //!                                         | "since_due" | "since_due.p50" | … | "since_due.max"
-//! whole  = "cpu" | "ios_per_cpu_second" | "wall_ns" | "processor_ns" | "elapsed"
+//! whole  = "cpu" | "ios_per_cpu_second" | "wall_ns" | "processor_ns" | "elapsed" | "array.read_per_byte_written"
+//!        | "array.written_per_byte_written"
 //! ```
 //! `all` means reads and writes together. A job is a section of a fio file, an Iometer worker or a program of a scene, by its
 //! name; operations are those of a program (`operations.copy.per_s`). `flush`, `commit`, `job:NAME` and `operations.NAME`
@@ -48,7 +49,7 @@ pub enum MetricScope {
     Operations(String),
 }
 
-/// A figure; the last five are of the whole run.
+/// A figure; the last seven are of the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Statistic {
     /// Requests a second; more is better.
@@ -99,12 +100,16 @@ pub enum Statistic {
     ProcessorNs,
     /// Elapsed time of the run; less is better.
     Elapsed,
+    /// Bytes that an array's members read before writes, for each byte written; less is better.
+    ReadPerByteWritten,
+    /// Bytes that an array's members wrote for each byte written; less is better.
+    WrittenPerByteWritten,
 }
 
 use Statistic::*;
 
 /// All figures: the word, the title, and the unit.
-const FIGURES: [(Statistic, &str, &str, &str); 23] = [
+const FIGURES: [(Statistic, &str, &str, &str); 25] = [
     (Iops, "iops", "requests per second", "requests/s"),
     (BytesPerS, "bytes_per_s", "bytes per second", "bytes/s"),
     (Mean, "mean", "mean response time", "ms"),
@@ -128,10 +133,22 @@ const FIGURES: [(Statistic, &str, &str, &str); 23] = [
     (WallNs, "wall_ns", "time of this machine per request", "ns"),
     (ProcessorNs, "processor_ns", "processor time of this machine per request", "ns"),
     (Elapsed, "elapsed", "time of the whole run", "s"),
+    (
+        ReadPerByteWritten,
+        "array.read_per_byte_written",
+        "bytes that the members read before writes, for each byte written",
+        "bytes/byte",
+    ),
+    (
+        WrittenPerByteWritten,
+        "array.written_per_byte_written",
+        "bytes that the members wrote, for each byte written",
+        "bytes/byte",
+    ),
 ];
 
 /// Other words for figures: those of older studies, common ones, and those of `seekwise run --json`.
-const ALIASES: [(&str, Statistic); 48] = [
+const ALIASES: [(&str, Statistic); 51] = [
     ("requests/s", Iops),
     ("per_s", Iops),
     ("rate", Iops),
@@ -180,12 +197,16 @@ const ALIASES: [(&str, Statistic); 48] = [
     ("cpu.ios_per_cpu_second", IosPerCpuSecond),
     ("cost.wall_ns", WallNs),
     ("cost.processor_ns", ProcessorNs),
+    ("members.read_per_byte", ReadPerByteWritten),
+    ("members.written_per_byte", WrittenPerByteWritten),
+    ("write amplification", WrittenPerByteWritten),
 ];
 
 /// The metrics that an error offers.
 const EXPECTED: &str = "iops, bytes_per_s (MB/s), mean, p50, p90, p95, p99, p99.9, p99.99, max, of paced jobs since_due, \
                         since_due.p99, …, alone or behind `read.`, `write.`, `flush.`, `commit.`, `job:NAME.` or `operations.NAME.` \
-                        (per_s, mean, …); cpu, ios_per_cpu_second, elapsed; where runs are measured, wall_ns, processor_ns";
+                        (per_s, mean, …); cpu, ios_per_cpu_second, elapsed; of arrays array.read_per_byte_written, \
+                        array.written_per_byte_written; where runs are measured, wall_ns, processor_ns";
 
 impl Statistic {
     /// The word that names it.
@@ -212,7 +233,10 @@ impl Statistic {
 
     /// True if the figure is of the whole run.
     fn is_of_whole_run(self) -> bool {
-        matches!(self, Cpu | IosPerCpuSecond | WallNs | ProcessorNs | Elapsed)
+        matches!(
+            self,
+            Cpu | IosPerCpuSecond | WallNs | ProcessorNs | Elapsed | ReadPerByteWritten | WrittenPerByteWritten
+        )
     }
 
     fn from_word(word: &str) -> Option<Statistic> {
@@ -294,6 +318,7 @@ impl Metric {
             Cpu => "cpu.percent".to_owned(),
             IosPerCpuSecond => "cpu.ios_per_cpu_second".to_owned(),
             WallNs | ProcessorNs => format!("cost.{}", self.figure.word()),
+            ReadPerByteWritten | WrittenPerByteWritten => self.figure.word().to_owned(),
             figure => match figure.response_word_of_since_due() {
                 Some(word) => format!("{whose}.since_due_ms.{}", word.replace('.', "_")),
                 None => format!("{whose}.response_ms.{}", figure.word().replace('.', "_")),
@@ -458,6 +483,7 @@ mod tests {
             "read.bytes_per_s",
             "operations.copy.per_s",
             "operations.copy.p99",
+            "array.read_per_byte_written",
         ] {
             assert_eq!(word.parse::<Metric>().map(|metric| metric.to_string()), Ok(word.to_owned()));
         }
@@ -486,6 +512,8 @@ mod tests {
             ("operations.copy", "operations.copy.mean"),
             ("elapsed_s", "elapsed"),
             ("job:log.response_ms.p99_9", "job:log.p99.9"),
+            ("members.read_per_byte", "array.read_per_byte_written"),
+            ("members.written_per_byte", "array.written_per_byte_written"),
         ] {
             assert_eq!(word.parse::<Metric>().map(|metric| metric.to_string()), Ok(expected.to_owned()));
         }
@@ -497,6 +525,7 @@ mod tests {
         assert!(refusal("iosp").ends_with("did you mean `iops`?"), "{}", refusal("iosp"));
         assert!(refusal("reed.p99").ends_with("did you mean `read.p99`?"), "{}", refusal("reed.p99"));
         assert!(refusal("read.cpu").starts_with("unknown metric `read.cpu`; expected iops, "));
+        assert!(refusal("write.array.read_per_byte_written").starts_with("unknown metric"));
         assert!(refusal("flush.MB/s").contains("flushes have no bytes"));
         assert!(refusal("commit.since_due").contains("a commit has no due time of its own"));
         assert!(refusal("comit.p99").ends_with("did you mean `commit.p99`?"), "{}", refusal("comit.p99"));
@@ -524,6 +553,11 @@ mod tests {
         );
         assert_eq!(metric("read.p99").title(), "p99 of the response time of reads");
         assert_eq!(metric("job:log.mean").title(), "mean response time of job log");
+        let bytes = metric("members.written_per_byte");
+        assert_eq!(
+            (bytes.record_key().as_deref(), bytes.better_direction()),
+            (Some("array.written_per_byte_written"), "lower")
+        );
         let rate = metric("commit.rate");
         assert_eq!(
             (&*rate.title(), rate.unit(), rate.better_direction()),

@@ -85,6 +85,10 @@ const PER_CORE: DifferenceWords = DifferenceWords {
     times: " as many",
 };
 
+/// Words for the bytes that an array's members move for a byte.
+const MEMBER_BYTES: DifferenceWords =
+    DifferenceWords { better: "fewer bytes at the members", worse: "more bytes at the members", times: " as many" };
+
 impl DifferenceWords {
     /// The words for a metric.
     pub const fn for_metric(metric: &Metric) -> DifferenceWords {
@@ -93,6 +97,7 @@ impl DifferenceWords {
             Statistic::Cpu => PROCESSOR,
             Statistic::ProcessorNs => PROCESSOR_TIME,
             Statistic::IosPerCpuSecond => PER_CORE,
+            Statistic::ReadPerByteWritten | Statistic::WrittenPerByteWritten => MEMBER_BYTES,
             _ => TIME,
         }
     }
@@ -169,6 +174,7 @@ mod tests {
         assert_eq!((better("cpu"), worse("cpu")), ("less processor use", "more processor use"));
         assert_eq!(better("processor_ns"), "less processor time");
         assert_eq!(worse("ios_per_cpu_second"), "fewer requests per core-second");
+        assert_eq!(better("members.read_per_byte"), "fewer bytes at the members");
         assert_eq!(words("mean").outcome_word(Outcome::NoDifference), "no difference");
         assert!(words("mean").is_speed() && words("iops").is_speed() && !words("cpu").is_speed());
     }

@@ -9,6 +9,7 @@ mod check;
 mod commits;
 mod issuer;
 mod mean_parts;
+pub mod members;
 mod operations;
 pub mod real;
 mod troubles;
@@ -38,6 +39,7 @@ pub use self::arrivals::Arrivals;
 pub use self::commits::CommitRecord;
 pub use self::issuer::{IssuerFigures, RecordedEnds};
 pub use self::mean_parts::MeanParts;
+pub use self::members::{ArrayRecord, MemberRecord};
 pub use self::operations::OperationRecord;
 use self::real::RealRecorder;
 pub use self::real::{RealObservation, RealRecord};
@@ -101,6 +103,9 @@ pub struct RunRecord {
     pub receipt: BTreeMap<String, f64>,
     /// Counts of the drives, from the run's beginning to its end.
     pub drive: DriveCounts,
+    /// The work of an array and its members, in virtual time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<Box<ArrayRecord>>,
     /// Losses by power cuts, if a study asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cuts: Option<Box<CutRecord>>,
@@ -167,6 +172,7 @@ impl RunRecord {
             && [&self.all, &self.read, &self.write, &self.flush]
                 == [&other.all, &other.read, &other.write, &other.flush]
             && self.commit == other.commit
+            && self.array == other.array
             && self.groups == other.groups
             && self.issuer == other.issuer
     }
@@ -546,6 +552,8 @@ pub struct MeasuredRun {
     pub link: Option<u64>,
     /// Processor use, if a stack models it or the kernel reported it.
     pub cpu: Option<CpuRecord>,
+    /// The stretches of time in which the run is counted.
+    pub counted: Vec<Window>,
     /// Further observations on a real file or device.
     pub real: Option<RealObservation>,
     /// For each group of the run: the name of its workers.
@@ -688,6 +696,7 @@ pub fn measure_run_until(
         names: work.group_names(),
         place: target.place_name(),
         phases: periods,
+        counted,
         figures,
         run,
         arrivals,
@@ -766,6 +775,10 @@ impl MeasuredRun {
                 .map(|(name, figure)| (name.to_owned(), figure))
                 .collect(),
             drive: DriveCounts::from_log(&figures.log),
+            array: figures.array.as_ref().map(|load| {
+                let writes = self.run.kind_summary(RequestKind::Write).tally;
+                ArrayRecord::from_load(load, &self.counted, self.run.elapsed(), &writes)
+            }),
             cuts: None,
             shutdowns: None,
             arrivals: self.arrivals,

@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use seekwise_disk::block::array_load::ArrayLoad;
 use seekwise_disk::block::busy_curve::BusyCurve;
 use seekwise_disk::block::setting_use::SettingUse;
 use seekwise_disk::block::{ControlError, Device, Limits, Source};
@@ -46,6 +47,8 @@ pub struct RunFigures {
     pub asked: Option<SettingUse>,
     /// The load of the cores of a modelled processor.
     pub cores: Option<BusyCurve>,
+    /// The work of a modelled array and its members.
+    pub array: Option<ArrayLoad>,
     /// The cost of the run on this machine, if measured.
     pub cost: Option<RunCost>,
     /// Hash of the first requests of each worker.
@@ -151,7 +154,7 @@ pub fn into_outcome_and_device<S: Source, D: Device>(engine: Engine<RunSource<'_
     let (end, failures) = (engine.now(), engine.failures());
     let (source, device) = engine.into_parts();
     let (stream_hash, issued, log) = (source.hash(), source.issued_requests(), device.drive_log());
-    let (asked, cores) = (Some(device.setting_use(end)), device.core_load(end));
+    let (asked, cores, array) = (Some(device.setting_use(end)), device.core_load(end), device.array_load(end));
     let streams = source.streams().to_vec();
     let source = source.into_source().into_source();
     let cancelled = source.was_cancelled();
@@ -163,6 +166,7 @@ pub fn into_outcome_and_device<S: Source, D: Device>(engine: Engine<RunSource<'_
         log,
         asked,
         cores,
+        array,
         streams,
         cancelled,
         ..RunFigures::default()

@@ -29,8 +29,8 @@ use crate::study::write_report;
 /// The record of a run.
 pub use seekwise_lab::run::certificate::{Certificate, TimingErrors};
 pub use seekwise_lab::run::{
-    Arrivals, CpuRecord, DriveCounts, GroupRecord, IssuerFigures, KindRecord, MeanParts, OperationRecord, PhaseRecord,
-    RealRecord, RecordedEnds, RequestCost, Response, RunRecord, StreamRecord,
+    ArrayRecord, Arrivals, CpuRecord, DriveCounts, GroupRecord, IssuerFigures, KindRecord, MeanParts, MemberRecord,
+    OperationRecord, PhaseRecord, RealRecord, RecordedEnds, RequestCost, Response, RunRecord, StreamRecord,
 };
 
 /// Runs together: their response times, and the workers of each name.

@@ -17,7 +17,7 @@ const RESPONSES: [&str; 8] = ["mean", "p50", "p90", "p95", "p99", "p99_9", "p99_
 /// Figures of a program's operations, besides their response times.
 const OPERATIONS: [&str; 2] = ["count", "per_s"];
 /// Figures of a whole run.
-const WHOLE_RUN: [&str; 14] = [
+const WHOLE_RUN: [&str; 19] = [
     "elapsed_s",
     "memory_percent",
     "failures",
@@ -32,6 +32,11 @@ const WHOLE_RUN: [&str; 14] = [
     "drive.seeks",
     "drive.reversals",
     "drive.bitmap_writes",
+    "array.read_per_byte_read",
+    "array.read_per_byte_written",
+    "array.written_per_byte_written",
+    "array.read_modify_writes",
+    "array.reconstruct_writes",
 ];
 /// Roots of the keys of power cuts and orderly power-offs. The keys below them are those of `seekwise power-cut --json`.
 const ENDS: [&str; 2] = ["cuts", "shutdowns"];

@@ -33,6 +33,8 @@ fn record(cell: usize, run: usize) -> RunRecord {
     let text = format!(
         r#"{{"cell":{cell},"run":{run},"target":"d","job":"j","seed":1,"stream_hash":"0","elapsed_s":1.0,
         "all":{all},"read":{one},"write":{one},"flush":{one},"commit":{one},"memory_percent":50.0,"cpu":{{"percent":7.5,"ios_per_cpu_second":1.0}},"cost":{{"wall_ns":500.0,"processor_ns":400.0}},
+        "array":{{"reads":1,"read_bytes":8,"writes":1,"written_bytes":8,"read_per_byte_read":1.0,"read_per_byte_written":2.0,
+        "written_per_byte_written":2.0,"read_modify_writes":1,"reconstruct_writes":0,"members":[]}},
         "cuts":{{"cuts":1,"writes":1,"flushes":0,"torn_cuts":0,"hole_cuts":0,"acknowledged_lost":{{"cuts_with_loss":1,"writes":3}},
         "flushed_lost":{{"cuts_with_loss":0,"writes":0}},"fua_lost":{{"cuts_with_loss":0,"writes":0}},
         "promised_lost":{{"cuts_with_loss":0,"writes":0}},{FILES}}},

@@ -43,7 +43,7 @@ pub(crate) fn requests_in_scope<'a>(whose: &MetricScope, record: &'a RunRecord) 
     view.filter(|view| view.ios > 0)
 }
 
-/// The metric of one run; `None` if it has no such request, or no processor, or is not measured.
+/// The metric of one run; `None` if it has no such request, no processor, no array, or is not measured.
 pub(crate) fn value_in_run(metric: &Metric, record: &RunRecord) -> Option<f64> {
     let figure = match metric.figure {
         Statistic::Elapsed => return Some(record.elapsed_s),
@@ -51,6 +51,10 @@ pub(crate) fn value_in_run(metric: &Metric, record: &RunRecord) -> Option<f64> {
         Statistic::IosPerCpuSecond => return record.cpu.map(|cpu| cpu.ios_per_cpu_second),
         Statistic::WallNs => return record.cost.map(|cost| cost.wall_ns),
         Statistic::ProcessorNs => return record.cost.and_then(|cost| cost.processor_ns),
+        Statistic::ReadPerByteWritten => return record.array.as_ref().and_then(|array| array.read_per_byte_written),
+        Statistic::WrittenPerByteWritten => {
+            return record.array.as_ref().and_then(|array| array.written_per_byte_written);
+        }
         figure => figure,
     };
     let (response, per_s, bytes_per_s) = match &metric.whose {

@@ -53,6 +53,8 @@ pub(super) fn record(cell: usize, run: u32) -> RunRecord {
     let text = format!(
         r#"{{"cell":{cell},"run":{run},"target":"d","job":"j","seed":{run},"stream_hash":"{cell}","elapsed_s":2000.0,
         "all":{view},"read":{view},"write":{none},"flush":{none},"cpu":{{"percent":20.0,"ios_per_cpu_second":500.0}},
+        "array":{{"reads":1,"read_bytes":8,"writes":1,"written_bytes":8,"read_per_byte_read":1.0,"read_per_byte_written":2.0,
+        "written_per_byte_written":2.0,"read_modify_writes":1,"reconstruct_writes":0,"members":[]}},
         "cost":{{"wall_ns":300.0,"processor_ns":200.0}},"anatomy_ms":{{"rotation":10.0}},"warnings":[]}}"#
     );
     record_with(&text)
@@ -88,6 +90,12 @@ pub(super) fn times(run: &mut RunRecord, figure: Statistic, by: f64) {
         Statistic::WallNs => run.cost.as_mut().unwrap().wall_ns *= by,
         Statistic::ProcessorNs => *run.cost.as_mut().unwrap().processor_ns.as_mut().unwrap() *= by,
         Statistic::Elapsed => run.elapsed_s *= by,
+        Statistic::ReadPerByteWritten => {
+            *run.array.as_mut().unwrap().read_per_byte_written.as_mut().unwrap() *= by;
+        }
+        Statistic::WrittenPerByteWritten => {
+            *run.array.as_mut().unwrap().written_per_byte_written.as_mut().unwrap() *= by;
+        }
     }
 }
 
@@ -130,7 +138,7 @@ fn outcomes(study: &Study, by: f64, spread: f64) -> [Outcome; 3] {
 
 const RATES: [Statistic; 3] = [Statistic::Iops, Statistic::BytesPerS, Statistic::IosPerCpuSecond];
 
-const TIMES: [Statistic; 20] = [
+const TIMES: [Statistic; 22] = [
     Statistic::Mean,
     Statistic::P50,
     Statistic::P90,
@@ -151,6 +159,8 @@ const TIMES: [Statistic; 20] = [
     Statistic::WallNs,
     Statistic::ProcessorNs,
     Statistic::Elapsed,
+    Statistic::ReadPerByteWritten,
+    Statistic::WrittenPerByteWritten,
 ];
 
 #[test]

@@ -56,6 +56,7 @@ impl RunRecord {
             }
         }
         self.check_processor()?;
+        self.check_array()?;
         if !self.histogram.is_empty() {
             all.check_histogram("", &self.histogram)?;
         }
@@ -91,6 +92,33 @@ impl RunRecord {
                 expected,
                 "`all.bytes_per_s` of `percent`",
             )?;
+        }
+        Ok(())
+    }
+}
+
+impl RunRecord {
+    /// Checks that an array's bytes for each byte follow from its members', and that no member is busy for longer than the run.
+    fn check_array(&self) -> Result<(), Fault> {
+        let Some(array) = &self.array else { return Ok(()) };
+        let kept = [array.read_per_byte_read, array.read_per_byte_written, array.written_per_byte_written];
+        let names = ["read_per_byte_read", "read_per_byte_written", "written_per_byte_written"];
+        for ((name, kept), expected) in names.into_iter().zip(kept).zip(array.ratios()) {
+            let is_equal = match (kept, expected) {
+                (Some(kept), Some(expected)) => is_close(kept, expected),
+                (kept, expected) => kept.is_none() && expected.is_none(),
+            };
+            if !is_equal {
+                let figure = |value: Option<f64>| value.map_or("null".to_owned(), |value| value.to_string());
+                let (kept, expected) = (figure(kept), figure(expected));
+                return Err(format!("`array.{name}` is {kept}; expected {expected}, what `array.members` come to"));
+            }
+        }
+        for (index, member) in array.members.iter().enumerate() {
+            let busy = member.busy_percent;
+            if !(0.0..=100.0 * (1.0 + ROUNDING)).contains(&busy) {
+                return Err(format!("`array.members.{index}.busy_percent` is {busy}; expected 0 to 100"));
+            }
         }
         Ok(())
     }

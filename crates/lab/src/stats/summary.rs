@@ -70,6 +70,10 @@ pub struct RequestTally {
     /// Sums of the parts of response times: millions of requests that wait hours for an overloaded drive take more than 64 bits.
     parts_ns: [u128; Part::COUNT],
     failed: u64,
+    /// Those for which an array read old data or parity first.
+    read_modify_writes: u64,
+    /// Those for which an array read the rest of a row first.
+    reconstruct_writes: u64,
 }
 
 impl RequestTally {
@@ -95,6 +99,8 @@ impl RequestTally {
         }
         let moves = !matches!(record.request.op, Op::Flush | Op::Compute);
         let bytes = if moves { u64::from(record.request.sectors) * SECTOR } else { 0 };
+        self.read_modify_writes += u64::from(done.effort.modify_reads > 0);
+        self.reconstruct_writes += u64::from(done.effort.reconstruct_reads > 0);
         self.count_done(record.response_time(), bytes, &done.parts);
     }
 
@@ -120,6 +126,8 @@ impl RequestTally {
             *sum += more;
         }
         self.failed += other.failed;
+        self.read_modify_writes += other.read_modify_writes;
+        self.reconstruct_writes += other.reconstruct_writes;
     }
 
     /// Requests done.
@@ -130,6 +138,16 @@ impl RequestTally {
     /// Requests that ended with an error; they are in no other figure.
     pub fn failed(&self) -> u64 {
         self.failed
+    }
+
+    /// Requests done for which an array read old data or parity before it could write.
+    pub fn read_modify_writes(&self) -> u64 {
+        self.read_modify_writes
+    }
+
+    /// Requests done for which an array read the rest of a row before it could write.
+    pub fn reconstruct_writes(&self) -> u64 {
+        self.reconstruct_writes
     }
 
     /// Bytes of the requests done.

@@ -17,7 +17,14 @@ fn sound() -> RunRecord {
     let (all, read, write, flush) = (kind(4, 5.0, 8.0), kind(3, 6.0, 8.0), kind(1, 2.0, 2.0), kind(3, 1.0, 1.0));
     let text = format!(
         r#"{{"target":"d","job":"j","seed":1,"stream_hash":"0","elapsed_s":2.0,"all":{all},"read":{read},"write":{write},
-        "flush":{flush},"cpu":{{"percent":20.0,"ios_per_cpu_second":10.0,"iops_per_percent":0.1,"mb_per_s_per_percent":0.0004096}},
+        "flush":{flush},"array":{{"reads":3,"read_bytes":12288,"writes":1,"written_bytes":4096,"read_per_byte_read":1.0,
+        "read_per_byte_written":1.0,"written_per_byte_written":2.0,"read_modify_writes":0,"reconstruct_writes":1,
+        "members":[{{"member":0,"reads":3,"read_bytes":12288,"writes":1,"written_bytes":4096,"flushes":3,"modify_reads":0,
+        "modify_read_bytes":0,"reconstruct_reads":0,"reconstruct_read_bytes":0,"sync_read_bytes":0,"sync_written_bytes":0,
+        "bitmap_written_bytes":0,"busy_percent":100.0}},{{"member":1,"reads":1,"read_bytes":4096,"writes":1,
+        "written_bytes":4096,"flushes":3,"modify_reads":0,"modify_read_bytes":0,"reconstruct_reads":1,
+        "reconstruct_read_bytes":4096,"sync_read_bytes":0,"sync_written_bytes":0,"bitmap_written_bytes":0,
+        "busy_percent":50.0}}]}},"cpu":{{"percent":20.0,"ios_per_cpu_second":10.0,"iops_per_percent":0.1,"mb_per_s_per_percent":0.0004096}},
         "anatomy_ms":{{"rotation":5.0}},"warnings":[]}}"#
     );
     let mut record = record_with(&text);
@@ -225,4 +232,28 @@ fn groups_and_phases_are_checked_too() {
     assert_eq!(phase(|_| ()), Ok(()));
     assert_eq!(phase(|it| it.all.ios = 5).unwrap_err(), "`phases.0.all.ios` is 5; expected 4, reads and writes");
     assert!(phase(|it| it.flush.iops = -1.0).unwrap_err().starts_with("`phases.0.flush.iops` is -1"));
+}
+
+#[test]
+fn bytes_for_each_byte_follow_from_the_members() {
+    let changes: [(Change, &str); 5] = [
+        (
+            |run| run.array.as_mut().unwrap().read_per_byte_written = Some(0.0),
+            "`array.read_per_byte_written` is 0; expected 1,",
+        ),
+        (|run| run.array.as_mut().unwrap().written_per_byte_written = None, "`array.written_per_byte_written` is null"),
+        (
+            |run| run.array.as_mut().unwrap().members[0].read_bytes += 512,
+            "`array.read_per_byte_read` is 1; expected 1.04",
+        ),
+        (|run| run.array.as_mut().unwrap().members.truncate(1), "`array.read_per_byte_written` is 1; expected 0,"),
+        (|run| run.array.as_mut().unwrap().members[1].busy_percent = 100.1, "`array.members.1.busy_percent` is 100.1"),
+    ];
+    for (change, expected) in changes {
+        let said = fault(change);
+        assert!(said.starts_with(expected), "{said}");
+    }
+    let mut none = sound();
+    none.array = None;
+    assert_eq!(none.check_figures(), Ok(()), "older folders do not have it");
 }
