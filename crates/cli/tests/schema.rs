@@ -63,6 +63,8 @@ const OUTPUTS: [(&str, &[&[&str]]); 12] = [
             &["run", "paced.fio", "--on", DRIVE],
             &["run", "rate.fio", "--on", DRIVE, "--slow", "1ms"],
             &["run", "random-read", "--on", DRIVE, "--runtime", "1s"],
+            &["run", "mix.fio", "--on", DRIVE, "--set", "array=raid-5", "--set", "array.drives=4"],
+            &["run", "random-read", "--on", DRIVE, "--set", "array=raid-1", "--runtime", "1s"],
         ],
     ),
     (
@@ -216,5 +218,5 @@ fn nothing_that_did_not_happen_is_a_number() {
     let csv = run_program(folder.path(), &["run", "random-read", "--on", DRIVE, "--runtime", "1s", "--format", "csv"])
         .success_stdout();
     let row = csv.lines().find(|line| line.contains(",write,")).unwrap();
-    assert!(row.ends_with(&format!(",write,0,0,0,{},{SCHEMA}", ",".repeat(13))), "{row}");
+    assert!(row.ends_with(&format!(",write,0,0,0,{},{SCHEMA}", ",".repeat(15))), "{row}");
 }

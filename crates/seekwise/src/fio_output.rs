@@ -1,14 +1,16 @@
 //! A run in fio's JSON (`--format fio-json`), for tools that read fio's. Fields without a counterpart in virtual time
-//! (processor, page faults, submission latency, disks below) are 0 or empty, except on a real file or device. Clock
-//! times are 0, so that equal runs give equal bytes.
+//! (processor, page faults, submission latency) are 0 or empty, except on a real file or device. The disks below are the
+//! members of a modelled array. Clock times are 0, so that equal runs give equal bytes.
 
 use std::collections::BTreeMap;
 
+use seekwise_disk::block::array_load::LoadCurve;
 use seekwise_formats::fio::JobOption;
 use seekwise_formats::fio_json::{
     self, DirectionResult, DiskUtil, FioOutput, JobResult, LatencyBuckets, LatencySummary, PERCENTILES, SampleSummary,
 };
 use seekwise_lab::jobs::JobOrigin;
+use seekwise_lab::run::members::counts_in_windows;
 use seekwise_lab::run::real::Latencies;
 use seekwise_lab::stats::{Histogram, RequestKind, TallySummary};
 use seekwise_run::usage::{DiskUsage, ThreadUsage, Usage};
@@ -37,7 +39,10 @@ pub fn write_fio_json(prepared: &PreparedCell, measured: &MeasuredRun) -> String
         generated_by: Some(format!("seekwise {}", env!("CARGO_PKG_VERSION"))),
         global_options,
         jobs,
-        disk_util: measured.figures.usage.as_ref().map_or(Vec::new(), disk_utilization),
+        disk_util: match &measured.figures.usage {
+            Some(usage) => disk_utilization(usage),
+            None => member_utilization(measured),
+        },
         ..FioOutput::default()
     })
 }
@@ -118,6 +123,27 @@ fn disk_utilization(usage: &Usage) -> Vec<DiskUtil> {
         util: if wall_ms > 0.0 { (100.0 * disk.busy_ms as f64 / wall_ms).min(100.0) } else { 0.0 },
     };
     usage.system.disks.iter().map(disk_util).collect()
+}
+
+/// The activity of the members of a modelled array in the counted time. Nothing is merged above them.
+fn member_utilization(measured: &MeasuredRun) -> Vec<DiskUtil> {
+    let elapsed_ns = measured.run.elapsed().nanos();
+    let disk_util = |(member, curve): (u32, &LoadCurve)| {
+        let counts = counts_in_windows(curve, &measured.counted);
+        let (reads, writes) = (counts.reads(), counts.writes());
+        let ticks = [counts.read_time, counts.write_time].map(|time| time.nanos() / 1_000_000);
+        DiskUtil {
+            name: format!("member{member}"),
+            ios: [reads.commands, writes.commands],
+            sectors: [reads.sectors, writes.sectors],
+            merges: [0, 0],
+            ticks,
+            in_queue: ticks[0] + ticks[1],
+            util: if elapsed_ns > 0 { 100.0 * counts.busy.nanos() as f64 / elapsed_ns as f64 } else { 0.0 },
+        }
+    };
+    let members = measured.figures.array.as_ref().map_or(&[][..], |load| &load.members);
+    (0..).zip(members).map(disk_util).collect()
 }
 
 /// fio options that describe a pattern without a fio job file.

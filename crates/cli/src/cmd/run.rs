@@ -1,6 +1,7 @@
 //! `seekwise run`: runs a job once on a target, and prints the result as tables, JSON, fio's JSON or CSV.
 
 mod histogram;
+mod members;
 mod slow_requests;
 mod text;
 mod trace;
@@ -128,7 +129,8 @@ fn result_format(requested: Option<ResultFormat>, json: bool) -> Result<ResultFo
 fn format_csv(record: &RunRecord) -> String {
     let mut text =
         "target,job,seed,kind,ios,iops,bytes_per_s,mean_ms,p50_ms,p90_ms,p99_ms,p99_9_ms,p99_99_ms,max_ms,since_due_mean_ms,\
-         since_due_p50_ms,since_due_p90_ms,since_due_p99_ms,since_due_p99_9_ms,since_due_p99_99_ms,since_due_max_ms,schema\n"
+         since_due_p50_ms,since_due_p90_ms,since_due_p99_ms,since_due_p99_9_ms,since_due_p99_99_ms,since_due_max_ms,\
+         members_read_per_byte,members_written_per_byte,schema\n"
             .to_owned();
     // Times that do not exist are empty cells.
     let time_cells = |times: Option<Response>| {
@@ -139,9 +141,19 @@ fn format_csv(record: &RunRecord) -> String {
     let flush = Some(("flush", &record.flush)).filter(|(_, view)| view.ios > 0);
     let commit = record.commit.as_ref().map(|commit| ("commit", &commit.figures));
     let kinds = [("read", &record.read), ("write", &record.write), ("all", &record.all)];
+    // Bytes that an array's members read and wrote for each byte of the kind.
+    let member_cells = |kind: &str| {
+        let figures = record.array.as_ref().map(|array| match kind {
+            "read" => [array.read_per_byte_read, None],
+            "write" => [array.read_per_byte_written, array.written_per_byte_written],
+            _ => [None, None],
+        });
+        let cells = figures.unwrap_or_default().map(|figure| figure.map_or(String::new(), |figure| figure.to_string()));
+        cells.join(",")
+    };
     for (kind, view) in kinds.into_iter().chain(flush).chain(commit) {
         text.push_str(&format!(
-            "{},{},{},{kind},{},{},{},{},{},{SCHEMA}\n",
+            "{},{},{},{kind},{},{},{},{},{},{},{SCHEMA}\n",
             csv_cell(&record.target),
             csv_cell(&record.job),
             record.seed,
@@ -149,7 +161,8 @@ fn format_csv(record: &RunRecord) -> String {
             view.iops,
             view.bytes_per_s,
             time_cells(view.response_ms),
-            time_cells(view.since_due_ms)
+            time_cells(view.since_due_ms),
+            member_cells(kind)
         ));
     }
     text

@@ -3,7 +3,7 @@
 
 use seekwise::compare::{Evidence, Finding, Interval, Judgement};
 use seekwise::power_cut::{CutReport, RiskPoint};
-use seekwise::run::{KindRecord, Response, RunRecord};
+use seekwise::run::{ArrayRecord, KindRecord, Response, RunRecord};
 use seekwise::time::Span;
 use seekwise::validate::ResponseSamples;
 
@@ -67,6 +67,25 @@ fn kind_columns(records: &[RunRecord], kind: &str, of_kind: fn(&RunRecord) -> &K
     columns
 }
 
+/// The bytes that an array's members moved for each byte; no columns if no run has an array.
+fn member_columns(records: &[RunRecord]) -> Vec<NamedColumn> {
+    let figures: [(_, _, fn(&ArrayRecord) -> Option<f64>); 3] = [
+        ("members_read_per_byte_read", "read at the members for each byte read", |array| array.read_per_byte_read),
+        ("members_read_per_byte_written", "read at the members before writes, for each byte written", |array| {
+            array.read_per_byte_written
+        }),
+        ("members_written_per_byte_written", "written at the members for each byte written", |array| {
+            array.written_per_byte_written
+        }),
+    ];
+    let has_array = records.iter().any(|record| record.array.is_some());
+    let column = |(name, meaning, figure): (&str, &str, fn(&ArrayRecord) -> Option<f64>)| {
+        let values = records.iter().map(|record| record.array.as_deref().and_then(figure)).collect();
+        named_column(name, "bytes/byte", meaning, Column::Figure(values))
+    };
+    figures.into_iter().filter(|_| has_array).map(column).collect()
+}
+
 /// A row for each run: its cell's levels, and its figures.
 pub fn run_table(evidence: &Evidence<'_>, records: &[RunRecord]) -> Table {
     let counts = |value: fn(&RunRecord) -> i64| Column::Count(records.iter().map(value).collect());
@@ -98,6 +117,7 @@ pub fn run_table(evidence: &Evidence<'_>, records: &[RunRecord]) -> Table {
     columns.extend(kind_columns(records, "write", |record| &record.write));
     let cpu_percent = records.iter().map(|record| record.cpu.map(|cpu| cpu.percent)).collect();
     columns.push(named_column("cpu_percent", "%", "of all cores", Column::Figure(cpu_percent)));
+    columns.extend(member_columns(records));
     columns.push(named_column(
         "failures",
         "requests",

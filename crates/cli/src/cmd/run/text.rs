@@ -9,7 +9,7 @@ use seekwise::run::{
 use seekwise::serve::Receipt;
 use seekwise::time::{Instant, Span};
 
-use super::{histogram, trace};
+use super::{histogram, members, trace};
 use crate::exit::CommandError;
 use crate::screen::{draw_bar, wrap_text};
 use crate::tables::{
@@ -85,6 +85,9 @@ pub fn format_run(
         text.push_str(&format!("\n{}\n", wrap_text(&arrivals_text(arrivals, record), width)));
     }
     text.push_str(&format!("\n{}", anatomy_text(record, width)));
+    if let Some(array) = &record.array {
+        text.push_str(&members::format_members(array, record.write.ios, width));
+    }
     if options.plot {
         text.push_str(&format!("\n{}", histogram::draw_bars(&response_series(measured), width)));
     }
