@@ -1,7 +1,7 @@
 // Where the time went: the mean response of each side, split into the parts that its requests passed through.
 
 import type { Table } from "./csv";
-import { el, scroller } from "./dom";
+import { el, scroller, type Child } from "./dom";
 import { figure } from "./figure";
 import { fixedSelectors, optionSelector } from "./controls";
 import { chip, ink, linesOf, named, nameWidth, partColour } from "./palette";
@@ -39,7 +39,7 @@ export function anatomy(choice: Choice): HTMLElement {
     },
     draw: (space) => draw(choice, extent(), space),
     table: () => table(choice),
-    below: () => partsTable(choice),
+    below: () => el("div", {}, partsTable(choice), ...beforeWrites(choice)),
   });
 }
 
@@ -165,6 +165,16 @@ function hint(rows: Row[], parts: Part[], params: unknown): HTMLElement {
     el("div", {}, `${share(whole === 0 ? 0 : ms / whole)} of the mean response of ${row.side.name}`),
     el("div", { class: "soft" }, words),
   );
+}
+
+/** What an array's writes read first, for each side. */
+function beforeWrites(choice: Choice): HTMLElement[] {
+  const many = choice.allSides().length > 1;
+  return rowsOf(choice).flatMap(({ side, cell }) => {
+    const words = cell.array?.before_writes;
+    const name: Child[] = many ? [chip(side), " "] : [];
+    return words ? [el("p", { class: "before-writes" }, ...name, words)] : [];
+  });
 }
 
 function nameOf(part: Part | null, words: string): HTMLElement {

@@ -6,7 +6,7 @@ import type { Table } from "./csv";
 import { csvButton, files } from "./download";
 import { count, counted, numeric, number, shown } from "./format";
 import { el, scroller, section } from "./dom";
-import { arrivalsOf, mega, OF_OPERATIONS, operationsOf, PROCESSOR, programs, QUANTILES } from "./metrics";
+import { arrivalsOf, mega, membersOf, OF_OPERATIONS, operationsOf, PROCESSOR, programs, QUANTILES } from "./metrics";
 import type { Cell, Report, Response } from "./report";
 
 /** More rows are shown when the reader asks: to lay out thousands takes seconds. */
@@ -161,6 +161,7 @@ function columnsOf(report: Report): Column[] {
     ...responses(),
     ...(apart ? kinds(report) : []),
     processor(report),
+    arrays(report),
     remarks(report),
   ].flat();
 }
@@ -236,6 +237,11 @@ function kinds({ cells }: Report): Column[] {
 function processor({ cells: all }: Report): Column[] {
   if (all.every(({ cpu }) => cpu === null)) return [];
   return PROCESSOR.map(([key, name, unit]) => figureColumn(name, unit, ({ cpu }) => cpu?.[key]));
+}
+
+/** Bytes at the members of arrays for each byte. */
+function arrays({ cells: all }: Report): Column[] {
+  return membersOf(all).map(([key, name, unit]) => figureColumn(name, unit, ({ array }) => array?.[key]));
 }
 
 function remarks({ cells: all }: Report): Column[] {

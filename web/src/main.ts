@@ -19,6 +19,7 @@ import { el } from "./dom";
 import { followPrinting } from "./chart";
 import { heading, mainFigures, unfinished, warnings } from "./overview";
 import { type Choices, review } from "./review";
+import { members } from "./members";
 import { method } from "./method";
 import { percentiles } from "./percentiles";
 import { readReport, type Report, type Review } from "./report";
@@ -40,6 +41,7 @@ function sections(report: Report, choice: Choice): HTMLElement[] {
     some ? curves(choice) : null,
     report.cells.some(({ histogram }) => histogram.length > 0) ? distribution(choice) : null,
     some ? anatomy(choice) : null,
+    members(choice, report.cells.some(({ array }) => array !== null)),
     ...following(report, choice),
     cells(report, choice),
     percentiles(report),

@@ -1,6 +1,6 @@
 // What can be drawn of a cell: each metric with its unit, its direction and how to read it.
 
-import type { Arrivals, Cell, Figure, Interval, Operations, Processor, Response } from "./report";
+import type { Arrivals, Cell, Figure, Interval, Members, Operations, Processor, Response } from "./report";
 
 export interface Metric {
   id: string;
@@ -29,6 +29,18 @@ export const PROCESSOR: [keyof Processor, string, string, boolean][] = [
   ["mb_per_s_per_percent", "efficiency, by bytes", "MB/s for each %", true],
   ["ios_per_cpu_second", "requests a core-second", "", true],
 ];
+
+/** Bytes at the members of an array: key, name and unit. */
+export const MEMBERS: [keyof Omit<Members, "before_writes" | "bytes" | "members">, string, string][] = [
+  ["read_per_byte_written", "members read before writes", "bytes for each byte written"],
+  ["written_per_byte_written", "members wrote", "bytes for each byte written"],
+  ["read_per_byte_read", "members read", "bytes for each byte read"],
+];
+
+/** Those of them that some cell has a figure of. */
+export function membersOf(cells: Cell[]): typeof MEMBERS {
+  return MEMBERS.filter(([key]) => cells.some(({ array }) => (array?.[key] ?? null) !== null));
+}
 
 /** What came at instants of its own, by a rate or of a trace: key, name, unit, and whether more is better. */
 export const ARRIVALS: [keyof Arrivals, string, string, boolean][] = [
@@ -127,12 +139,18 @@ function ofArrivals([key, name, unit, moreIsFaster]: (typeof ARRIVALS)[number]):
   return { id: `arrivals.${key}`, name, unit, moreIsFaster, read };
 }
 
+function ofMembers([key, name, unit]: (typeof MEMBERS)[number]): Metric {
+  const read = ({ array }: Cell): Interval => ({ ...NONE, estimate: array?.[key] ?? null });
+  return { id: `array.${key}`, name, unit, moreIsFaster: false, read };
+}
+
 /** Those that some cell has. Of scenes first how long they take, then what their programs did. */
 export function metrics(cells: Cell[]): Metric[] {
   const known = programs(cells);
   const scene = known.length > 0 ? [ELAPSED, ...known.flatMap(ofProgram)] : [];
   const paced = arrivalsOf(cells).filter(([key]) => key.startsWith("backlog")).map(ofArrivals);
-  return [...scene, ...METRICS, ...paced, ...(cells.some(({ cpu }) => cpu !== null) ? OF_PROCESSOR : [])];
+  const processor = cells.some(({ cpu }) => cpu !== null) ? OF_PROCESSOR : [];
+  return [...scene, ...METRICS, ...paced, ...processor, ...membersOf(cells).map(ofMembers)];
 }
 
 /** Bytes to megabytes (10^6). */

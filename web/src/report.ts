@@ -134,6 +134,25 @@ export interface Operations {
   response_ms: Response;
 }
 
+export interface Member {
+  member: number;
+  read_mb: Figure;
+  written_mb: Figure;
+  read_before_writes_mb: Figure;
+  sync_mb: Figure;
+  bitmap_mb: Figure;
+  busy_percent: Figure;
+}
+
+export interface Members {
+  before_writes: string | null;
+  bytes: string;
+  read_per_byte_read: Figure;
+  read_per_byte_written: Figure;
+  written_per_byte_written: Figure;
+  members: Member[];
+}
+
 export interface Cell {
   id: string;
   levels: string[];
@@ -152,6 +171,7 @@ export interface Cell {
   operations: Operations[];
   cpu: Processor | null;
   arrivals: Arrivals | null;
+  array: Members | null;
   flags: string[];
 }
 

@@ -11,6 +11,7 @@ import { cumulative } from "../src/distribution";
 import { el } from "../src/dom";
 import { heading, mainFigures, unfinished, warnings } from "../src/overview";
 import { legend } from "../src/controls";
+import { members } from "../src/members";
 import { method } from "../src/method";
 import { differences, stack } from "../src/stack";
 import { verdicts } from "../src/verdicts";
@@ -54,6 +55,51 @@ describe("names from files", () => {
     const element = el("p", { title: HOSTILE }, HOSTILE);
     expect(element.childNodes.length).toBe(1);
     expect(element.getAttribute("title")).toBe(HOSTILE);
+  });
+});
+
+describe("the members of an array", () => {
+  const member = {
+    member: 0,
+    read_mb: 4,
+    written_mb: 4,
+    read_before_writes_mb: 4,
+    sync_mb: 0,
+    bitmap_mb: 0,
+    busy_percent: 50,
+  };
+  const array = {
+    before_writes: `first ${HOSTILE}`,
+    bytes: HOSTILE,
+    read_per_byte_read: null,
+    read_per_byte_written: 2,
+    written_per_byte_written: 2,
+    members: [member, { ...member, member: 1, busy_percent: 99.5 }],
+  };
+
+  it("are told by side, without columns that none of them uses", () => {
+    const some = report();
+    const with_array = { ...some, cells: some.cells.map((one) => ({ ...one, array })) };
+    const section = members(new Choice(with_array), true);
+    expect(section?.textContent).toContain(HOSTILE);
+    expect(section?.querySelector("img")).toBeNull();
+    expect(anatomy(new Choice(with_array)).textContent).toContain(`first ${HOSTILE}`);
+    const heads = [...section!.querySelectorAll("table")[0]!.querySelectorAll("thead th")];
+    expect(heads.map(({ textContent }) => textContent)).toEqual([
+      "member",
+      "read, MB",
+      "of it before writes, MB",
+      "written, MB",
+      "busy, %",
+    ]);
+    expect(section?.querySelectorAll("tbody tr").length).toBe(4);
+    const metrics = new Choice(with_array).metrics.map(({ id }) => id);
+    expect(metrics.slice(-2)).toEqual(["array.read_per_byte_written", "array.written_per_byte_written"]);
+  });
+
+  it("are left out without an array", () => {
+    expect(members(new Choice(report()), false)).toBeNull();
+    expect(new Choice(report()).metrics.some(({ id }) => id.startsWith("array."))).toBe(false);
   });
 });
 

@@ -31,6 +31,7 @@ export function cell(levels: string[], iops: number): Cell {
     operations: [],
     cpu: null,
     arrivals: null,
+    array: null,
     flags: [HOSTILE],
   };
 }

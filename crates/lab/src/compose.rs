@@ -19,7 +19,7 @@ use crate::outcome::{DifferenceWords, Outcome, PROCESSOR_TIME};
 use crate::provenance::{ProgramVersion, StudyProvenance, differing_keys};
 use crate::report::{self, Anatomy, Provenance, Report, ReportLayer};
 use crate::rounds::{self, SamplingAccount};
-use crate::run::{Arrivals, CpuRecord, Response, RunRecord, pool_responses};
+use crate::run::{ArrayRecord, Arrivals, CpuRecord, Response, RunRecord, pool_responses};
 use crate::stats::{self, Interval, Judgement, Verdict, quality};
 use crate::stretch::make_stretches;
 use seekwise_drives::stack::{self, Setting};
@@ -447,6 +447,7 @@ fn to_report_cell(made: &StudyProvenance, evidence: &Evidence<'_>, cell: usize) 
         operations: to_report_operations(evidence, cell),
         cpu: mean_cpu_use(runs),
         arrivals: to_report_arrivals(runs),
+        array: to_report_array(runs),
         flags,
     }
 }
@@ -478,6 +479,13 @@ fn mean_cpu_use(runs: &[&RunRecord]) -> Option<CpuRecord> {
         iops_per_percent: mean(|cpu| cpu.iops_per_percent),
         mb_per_s_per_percent: mean(|cpu| cpu.mb_per_s_per_percent),
     })
+}
+
+/// The work of an array's members, as means over the runs; `None` if some run has none.
+fn to_report_array(runs: &[&RunRecord]) -> Option<report::ReportArray> {
+    let arrays: Vec<Option<&ArrayRecord>> = runs.iter().map(|run| run.array.as_deref()).collect();
+    let writes = runs.iter().map(|run| run.write.ios).sum::<u64>() / runs.len().max(1) as u64;
+    Some(report::ReportArray::from_mean(&ArrayRecord::mean(&arrays)?, writes))
 }
 
 /// Open arrivals, as means over the runs; `None` if some run has none.

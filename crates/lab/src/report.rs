@@ -14,7 +14,7 @@ use seekwise_disk::record::Part;
 
 use crate::finding::{CellCase, EffectLocation, RatioRange};
 use crate::outcome::{DifferenceWords, Outcome};
-use crate::run::CpuRecord;
+use crate::run::{ArrayRecord, CpuRecord, MemberRecord};
 use crate::stats::response::Response;
 
 mod noscript;
@@ -286,6 +286,8 @@ pub struct ReportCell {
     pub cpu: Option<CpuRecord>,
     /// Open arrivals, by a rate or from a trace.
     pub arrivals: Option<ReportArrivals>,
+    /// The work of an array's members: means over its runs.
+    pub array: Option<ReportArray>,
     /// Warnings that concern this cell only.
     pub flags: Vec<String>,
 }
@@ -323,6 +325,65 @@ pub struct ReportOperations {
     pub per_s: ReportInterval,
     /// Means over the runs.
     pub response_ms: Response,
+}
+
+/// The work of an array and its members.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ReportArray {
+    /// A sentence on what writes had to read first, if anything.
+    pub before_writes: Option<String>,
+    /// A sentence on the bytes at the members for each byte.
+    pub bytes: String,
+    /// Bytes that the members read to serve reads, for each byte read.
+    pub read_per_byte_read: Option<f64>,
+    /// Bytes that the members read before writes, for each byte written.
+    pub read_per_byte_written: Option<f64>,
+    /// Bytes of data and parity that the members wrote for each byte written.
+    pub written_per_byte_written: Option<f64>,
+    pub members: Vec<ReportMember>,
+}
+
+/// The work of a member in the counted time of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ReportMember {
+    /// From 0.
+    pub member: u32,
+    /// For whatever purpose.
+    pub read_mb: f64,
+    /// For whatever purpose.
+    pub written_mb: f64,
+    /// Of the megabytes read: old data, old parity and the rest of rows, before writes.
+    pub read_before_writes_mb: f64,
+    /// For a rebuild or a check, read and written.
+    pub sync_mb: f64,
+    /// Of the megabytes written: the write-intent bitmap.
+    pub bitmap_mb: f64,
+    /// Time with at least one command in flight.
+    pub busy_percent: f64,
+}
+
+impl ReportArray {
+    /// The mean over runs with so many writes each, on average.
+    pub fn from_mean(mean: &ArrayRecord, writes: u64) -> ReportArray {
+        let mb = |bytes: u64| bytes as f64 / 1e6;
+        let member = |member: &MemberRecord| ReportMember {
+            member: member.member,
+            read_mb: mb(member.read_bytes),
+            written_mb: mb(member.written_bytes),
+            read_before_writes_mb: mb(member.bytes_read_before_writes()),
+            sync_mb: mb(member.sync_bytes()),
+            bitmap_mb: mb(member.bitmap_written_bytes),
+            busy_percent: member.busy_percent,
+        };
+        ReportArray {
+            before_writes: mean.reads_before_writes_sentence(writes),
+            bytes: mean.bytes_sentence(),
+            read_per_byte_read: mean.read_per_byte_read,
+            read_per_byte_written: mean.read_per_byte_written,
+            written_per_byte_written: mean.written_per_byte_written,
+            members: mean.members.iter().map(member).collect(),
+        }
+    }
 }
 
 /// Open arrivals of a cell: requests that were due at instants of their own, whatever the device did. Figures are means over the runs,

@@ -3,7 +3,7 @@
 
 use seekwise_disk::record::Part;
 use seekwise_lab::report::review::{Chapter, ReviewReport};
-use seekwise_lab::report::{Report, render_html};
+use seekwise_lab::report::{Report, ReportArray, ReportMember, render_html};
 use serde_json::Value;
 
 #[path = "../examples/sample_report/sample.rs"]
@@ -69,6 +69,7 @@ fn page_types_name_every_field() {
     let mut missing = Vec::new();
     let mut report = sample::study();
     report.cells.truncate(1);
+    report.cells[0].array = Some(ReportArray { members: vec![ReportMember::default()], ..ReportArray::default() });
     collect_missing(&serde_json::to_value(&report).expect("plain data"), &mut missing);
     assert!(missing.is_empty(), "web/src/report.ts does not know {missing:?}");
 }

@@ -230,6 +230,7 @@ fn cell(side: &Side, pattern: &Pattern, depth: u32) -> ReportCell {
         elapsed_s: around(RUNTIME_S, 0.0),
         operations: Vec::new(),
         cpu: None,
+        array: None,
         flags,
     }
 }
