@@ -27,6 +27,7 @@ pub struct DriveCounts {
 
 /// Rebuilds and checks of a run; as [`SyncCounts`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SyncRecord {
     /// Sectors that rebuilds wrote to new drives.
     #[serde(deserialize_with = "deserialize_count")]

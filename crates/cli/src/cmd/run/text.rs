@@ -90,9 +90,7 @@ pub fn format_run(
         text.push_str(&format!("\n{}\n", wrap_text(&arrivals_text(arrivals, record), width)));
     }
     text.push_str(&format!("\n{}", anatomy_text(record, width)));
-    if let Some(array) = &record.array {
-        text.push_str(&members::format_members(array, record.write.ios, width));
-    }
+    text.push_str(&array_text(record, width));
     if options.plot {
         text.push_str(&format!("\n{}", histogram::draw_bars(&response_series(measured), width)));
     }
@@ -102,9 +100,6 @@ pub fn format_run(
             cpu.percent, cpu.iops_per_percent, cpu.mb_per_s_per_percent, cpu.ios_per_cpu_second
         );
         text.push_str(&format!("\n{}\n", wrap_text(&processor, width)));
-    }
-    if let Some(syncs) = &record.drive.syncs {
-        text.push_str(&format!("\n{}\n", wrap_text(&sync_text(syncs), width)));
     }
     if let Some(real) = &record.real {
         text.push_str(&format!("\n{}\n", wrap_text(&real_file_text(real), width)));
@@ -136,6 +131,13 @@ pub fn format_run(
         text.push_str(&format!("{}\n", wrap_text(&format!("Note: {trouble}."), width)));
     }
     Ok(text)
+}
+
+/// What an array did: its members, its rebuilds and checks.
+fn array_text(record: &RunRecord, width: usize) -> String {
+    let members = record.array.as_ref().map(|array| members::format_members(array, record.write.ios, width));
+    let syncs = record.drive.syncs.as_ref().map(|syncs| format!("\n{}\n", wrap_text(&sync_text(syncs), width)));
+    members.into_iter().chain(syncs).collect()
 }
 
 /// Rebuilds and checks of an array: how far they came, and how often they gave way.
