@@ -434,7 +434,7 @@ fn a_check_ends_with_a_stop_a_lost_member_or_the_power() {
     let lose = Control::Set(LayerSetting::Array(ArraySetting::Lose(0)));
     let stop = Control::Set(LayerSetting::Array(ArraySetting::Check(false)));
     for (level, members) in LEVELS {
-        for control in [lose.clone(), stop.clone(), Control::PowerCut, Control::PowerOff] {
+        for control in [lose, stop, Control::PowerCut, Control::PowerOff] {
             let mut device = PlainMembers::array(&plain_spec(level, members, SyncSpeed::LINUX));
             start_sync(&mut device, Instant::ZERO, SyncKind::Check);
             idle_until(&mut device, at_ms(500));
