@@ -181,8 +181,11 @@ impl Array {
         SectorBounds { from, end: from + PAGE }
     }
 
-    /// Does all that a stripe can do now: serves its reads, reads what it needs, or sends its writes.
+    /// Does all that a stripe can do now: ends its writes, serves its reads, reads what it needs, or sends its writes.
     fn handle_stripe(&mut self, context: &mut ArrayContext, now: Instant, index: u32) {
+        if self.stripes.stripe(index).writing == 0 {
+            self.end_written_accesses(context, now, index);
+        }
         self.serve_reads(context, now, index);
         if !self.stripes.stripe(index).reads.is_empty() {
             self.read_for_reads(context, now, index);
@@ -191,7 +194,7 @@ impl Array {
             let write = self.waiting_write(index);
             match write.plan(self.spec.parity) {
                 None => self.fail_accesses(context, now, index, Status::MediumError),
-                Some(plan) => self.advance_write(context, now, index, &write, plan),
+                Some(plan) => self.advance_write(context, index, &write, plan),
             }
         }
         self.stripes.release_if_idle(index);
@@ -251,20 +254,13 @@ impl Array {
     }
 
     /// Reads what the plan misses, or sends the stripe's writes.
-    fn advance_write(
-        &mut self,
-        context: &mut ArrayContext,
-        now: Instant,
-        index: u32,
-        write: &StripeWrite,
-        plan: ParityPlan,
-    ) {
+    fn advance_write(&mut self, context: &mut ArrayContext, index: u32, write: &StripeWrite, plan: ParityPlan) {
         if plan.missing != 0 {
             if self.stripes.may_preread(index) {
                 self.read_pages(index, plan.missing, plan.method.read_work());
             }
         } else if !self.stripes.stripe(index).has_pages_on_the_way() {
-            self.write_stripe(context, now, index, write, plan.method);
+            self.write_stripe(context, index, write, plan.method);
         }
     }
 
@@ -288,14 +284,7 @@ impl Array {
     }
 
     /// Sends all waiting writes of a stripe, with the new parity.
-    fn write_stripe(
-        &mut self,
-        context: &mut ArrayContext,
-        now: Instant,
-        index: u32,
-        write: &StripeWrite,
-        method: ParityMethod,
-    ) {
+    fn write_stripe(&mut self, context: &mut ArrayContext, index: u32, write: &StripeWrite, method: ParityMethod) {
         let is_whole_row = write.covered == write.data;
         self.stripes.begin_writes(index, is_whole_row);
         let stripe = self.stripes.stripe_mut(index);
@@ -323,7 +312,7 @@ impl Array {
         self.page_commands.extend(members_of(written).map(command));
         self.charge_parity(context, first, write.computed_sectors(method));
         if written == 0 {
-            self.end_written_accesses(context, now, index);
+            self.stripes.make_ready(index);
         }
     }
 
@@ -399,7 +388,7 @@ impl Array {
             from = self.stripes.stripe(index).page + 1;
             self.book_accesses(context, now, index, completion, &mut effort);
             match command.op {
-                Op::Write => self.end_page_write_on(context, now, index, command.member, status),
+                Op::Write => self.end_page_write_on(index, command.member, status),
                 _ => self.end_page_read_on(context, now, index, command.member, status),
             }
             self.stripes.make_ready(index);
@@ -441,8 +430,8 @@ impl Array {
         }
     }
 
-    /// Ends a write of a stripe's page on `member`. The last to arrive ends the accesses.
-    fn end_page_write_on(&mut self, context: &mut ArrayContext, now: Instant, index: u32, member: u32, status: Status) {
+    /// Notes that a write of a stripe's page on `member` has ended.
+    fn end_page_write_on(&mut self, index: u32, member: u32, status: Status) {
         let stripe = self.stripes.stripe_mut(index);
         stripe.writing &= !(1 << member);
         // Lost with its member; the other members hold the data or can reconstruct them.
@@ -450,9 +439,6 @@ impl Array {
         if status != Status::Done && !(status == Status::MediumError && survives) {
             let portions = &mut self.portions;
             stripe.under_way.iter().for_each(|access| portions[access.portion].keep_first_error(status));
-        }
-        if stripe.writing == 0 {
-            self.end_written_accesses(context, now, index);
         }
     }
 
