@@ -69,21 +69,27 @@ fn kind_columns(records: &[RunRecord], kind: &str, of_kind: fn(&RunRecord) -> &K
 
 /// The bytes that an array's members moved for each byte; no columns if no run has an array.
 fn member_columns(records: &[RunRecord]) -> Vec<NamedColumn> {
-    let figures: [(_, _, fn(&ArrayRecord) -> Option<f64>); 3] = [
-        ("members_read_per_byte_read", "read at the members for each byte read", |array| array.read_per_byte_read),
-        ("members_read_per_byte_written", "read at the members before writes, for each byte written", |array| {
-            array.read_per_byte_written
-        }),
-        ("members_written_per_byte_written", "written at the members for each byte written", |array| {
-            array.written_per_byte_written
-        }),
-    ];
     let has_array = records.iter().any(|record| record.array.is_some());
-    let column = |(name, meaning, figure): (&str, &str, fn(&ArrayRecord) -> Option<f64>)| {
+    let column = |name: &str, meaning: &str, figure: fn(&ArrayRecord) -> Option<f64>| {
         let values = records.iter().map(|record| record.array.as_deref().and_then(figure)).collect();
         named_column(name, "bytes/byte", meaning, Column::Figure(values))
     };
-    figures.into_iter().filter(|_| has_array).map(column).collect()
+    let columns = || {
+        [
+            column("members_read_per_byte_read", "read at the members for each byte read", |array| {
+                array.read_per_byte_read
+            }),
+            column(
+                "members_read_per_byte_written",
+                "read at the members before writes, for each byte written",
+                |array| array.read_per_byte_written,
+            ),
+            column("members_written_per_byte_written", "written at the members for each byte written", |array| {
+                array.written_per_byte_written
+            }),
+        ]
+    };
+    if has_array { columns().into() } else { Vec::new() }
 }
 
 /// A row for each run: its cell's levels, and its figures.

@@ -153,7 +153,7 @@ impl CallingThread {
 
 impl System {
     /// A system for `threads` threads. The volumes must be mounted. They lie on unit 0, on a device that takes requests of any
-    /// length and states none that it serves best, unless [`System::with_volume_on_unit`] says otherwise.
+    /// length and states none that it serves best, unless `System::with_volume_on_unit` says otherwise.
     pub fn new(volumes: Vec<Volume>, spec: SystemSpec, threads: u16) -> System {
         System {
             cached: spec.cache.map(|cache| CacheService::new(cache, volumes.len())),

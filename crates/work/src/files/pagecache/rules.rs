@@ -35,7 +35,7 @@ pub enum ReadAheadRule {
         /// Number of consecutive sequential reads before it begins.
         after: u32,
     },
-    /// Linux: a window that grows to this many bytes; `None` for what the device asks for ([`ReadAheadRule::on_device`]).
+    /// Linux: a window that grows to this many bytes; `None` for what the device asks for (`ReadAheadRule::on_device`).
     Window(Option<u64>),
 }
 
