@@ -152,11 +152,12 @@ fn every_law_is_whole_and_measured() {
 }
 
 /// Settings that make a stack other than Linux's, and laws that must then fail: what the laws are worth as a check.
-const WRONG: [(&str, &Group, &[&str]); 13] = [
+const WRONG: [(&str, &Group, &[&str]); 14] = [
     ("array.parity=reconstruct", &ARRAYS, &["A16", "A17", "A20"]),
     ("array.parity=modify", &ARRAYS, &["A18", "A19", "A21"]),
     ("array.read=round-robin", &ARRAYS, &["A39", "A40", "A41"]),
     ("array.read=first", &ARRAYS, &["A37", "A42"]),
+    ("array.stripe_cache=17", &ARRAYS, &["A23", "A24"]),
     ("array.chunk_kib=256", &ARRAYS, &["A01"]),
     ("array.sync_speed_max=29297", &ARRAYS, &["A49", "A50"]),
     ("driver.flush=forward", &DRIVERS, &["D13"]),

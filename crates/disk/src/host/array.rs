@@ -23,7 +23,8 @@
 //! | `member_load` | what each member did, by purpose, and when it was busy |
 //!
 //! The parts of a response are those of the command that ended last (and, if a write reads first, of the read that
-//! ended last before it); the time between is *driver*. A flush goes to all members. The data of a read that fails are
+//! ended last before it); the time between is *driver*. Stripes serve several requests: `stripe_work` says what each is
+//! booked. A flush goes to all members. The data of a read that fails are
 //! taken from a copy or reconstructed from the other members; the array does not rewrite the bad sectors.
 //!
 //! A member that loses its power while the array keeps it counts as lost. A volume that has lost too many members answers

@@ -266,7 +266,7 @@ impl RangeLocks {
         self.waiting.iter().any(|&other| wanted.must_wait_for(&portions[other]))
     }
 
-    /// Gives a portion that has begun the lock of its range, whoever else has it.
+    /// Makes a portion that has begun hold its lock, whoever else holds it.
     pub(crate) fn hold(&mut self, portion_index: u32) {
         self.holding.push(portion_index);
     }

@@ -9,8 +9,8 @@
 //!
 //! Pages that follow one another on a member go as one command, as a plug of `raid5d` and the member's queue merge them.
 //! A command serves all accesses to its pages. The first of them has its effort; each has its time from the instant up to
-//! which its account is booked. The pages of a stripe go
-//! with the flags of all its writes, as md does with FUA (`ops_complete_reconstruct`).
+//! which its account is booked. The pages of a stripe go with the flags of all its writes, as md does with FUA
+//! (`ops_complete_reconstruct`).
 //!
 //! Source: Linux 6.1, `drivers/md/raid5.c`: `raid5_make_request`, `handle_stripe`, `ops_run_io`. Simplified: an access that
 //! is aborted before its pages were added ends; afterwards it goes on, as a bio does. A write of less than a page writes its
