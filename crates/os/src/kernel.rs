@@ -86,7 +86,11 @@ const DETACH_ATTEMPTS: usize = 100;
 
 /// A loop device on a file, detached when it is dropped.
 #[derive(Debug)]
-pub(crate) struct LoopDevice(PathBuf);
+pub(crate) struct LoopDevice {
+    path: PathBuf,
+    /// The file that the device had when it was attached, as the kernel names it; `None` if it had lost it by then.
+    file: Option<String>,
+}
 
 impl LoopDevice {
     /// Attaches a free loop device to the file's first `bytes`, past the system's cache.
@@ -94,36 +98,43 @@ impl LoopDevice {
         let limit = format!("--sizelimit={bytes}");
         let words = ["--find", "--show", "--direct-io=on", &limit].map(OsStr::new);
         let attached = run_tool_for_output("losetup", words.into_iter().chain([file.as_os_str()]), bounds);
+        let of_path = |path: PathBuf| LoopDevice { file: find_backing_file(&path), path };
         // A tool that was ended before it printed anything may have attached one all the same.
         let detach_unnamed =
-            |_: &io::Error| debris::loop_devices_below(file).into_iter().for_each(|path| drop(LoopDevice(path)));
-        attached.inspect_err(detach_unnamed).map(|path| LoopDevice(PathBuf::from(path)))
+            |_: &io::Error| debris::loop_devices_below(file).into_iter().for_each(|path| drop(of_path(path)));
+        attached.inspect_err(detach_unnamed).map(|path| of_path(PathBuf::from(path)))
     }
 
     /// The device's path.
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
+
+    /// True while the device has the file that it was attached to.
+    pub fn is_attached(&self) -> bool {
+        self.file.is_some() && find_backing_file(&self.path) == self.file
+    }
+}
+
+/// The file that a loop device has now; `None` if it is free.
+fn find_backing_file(device: &Path) -> Option<String> {
+    std::fs::read_to_string(Path::new("/sys/block").join(device.file_name()?).join("loop/backing_file")).ok()
 }
 
 impl Drop for LoopDevice {
     fn drop(&mut self) {
-        // The device stays attached while somebody has it open. Repeated until it has no file any more, or that of
-        // somebody else.
-        let backing_file = |path: &Path| {
-            std::fs::read_to_string(Path::new("/sys/block").join(path.file_name()?).join("loop/backing_file")).ok()
-        };
-        let own = backing_file(&self.0);
+        // The device stays attached while somebody has it open, so detaching is repeated; never on a device that is free
+        // by now, since another process may attach it at any moment.
         for _ in 0..DETACH_ATTEMPTS {
-            let _ = run_tool_for_output(
-                "losetup",
-                [OsStr::new("--detach"), self.0.as_os_str()],
-                ProgramBounds::thirty_seconds(),
-            );
-            if backing_file(&self.0) != own {
+            if !self.is_attached() {
                 return;
             }
-            (0..5).for_each(|_| sleep_10_ms());
+            let _ = run_tool_for_output(
+                "losetup",
+                [OsStr::new("--detach"), self.path.as_os_str()],
+                ProgramBounds::thirty_seconds(),
+            );
+            (0..5).take_while(|_| self.is_attached()).for_each(|_| sleep_10_ms());
         }
     }
 }

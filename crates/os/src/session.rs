@@ -123,8 +123,15 @@ impl ProgramSession<'_> {
         mut environment: Vec<(String, String)>,
         inbox: &Inbox,
     ) -> io::Result<FilePages> {
-        let attached = LoopDevice::attach(served_file, std::fs::metadata(base)?.len(), self.bounds)?;
-        let mounted = file_system.mount(attached.path(), mount_point, self.bounds)?;
+        let attach = || LoopDevice::attach(served_file, std::fs::metadata(base)?.len(), self.bounds);
+        let mut attached = attach()?;
+        let mut mounted = file_system.mount(attached.path(), mount_point, self.bounds);
+        if mounted.is_err() && !attached.is_attached() {
+            // Another process detached the device between the two.
+            attached = attach()?;
+            mounted = file_system.mount(attached.path(), mount_point, self.bounds);
+        }
+        let mounted = mounted?;
         let began = ChangeTime::now_by_new_file(&self.folder.join("began"))?;
         for (name, path) in [("SEEKWISE_MOUNT", mount_point), ("SEEKWISE_DEVICE", attached.path())] {
             environment.push((name.to_owned(), path.display().to_string()));
