@@ -82,7 +82,7 @@ fn fitted(what: &str, drive: &DriveFile, data: &[FitData]) -> BTreeMap<&'static 
     let nobody = |_: FitEvent<'_>| ();
     let parameters = parameter::collect_parameters(drive, &[]);
     let effort = SearchEffort::thorough(GENERATIONS);
-    let task = FitTask { drive, parameters, data, effort, point_limit: None, known_answers: BTreeMap::new() };
+    let task = FitTask { drive, parameters, data, effort, point_limit: None, known_answers: BTreeMap::new(), only_keys: Vec::new() };
     let found = fit_unless_cancelled(task, FitListener::never_ending(&nobody)).expect("nobody cancels it");
     let (before, after) = found.held.expect("half is held back");
     println!("{what} {before:.4} {after:.4}");

@@ -43,7 +43,7 @@ fn main() -> ExitCode {
         let effort = SearchEffort { shares: JudgeShares { sure, agreed }, ..SearchEffort::thorough(GENERATIONS) };
         let known = asked.lock().expect("no holder panics").clone();
         let parameters = parameter::collect_parameters(&drive, &[]);
-        let task = FitTask { drive: &drive, parameters, data: &data, effort, point_limit: None, known_answers: known };
+        let task = FitTask { drive: &drive, parameters, data: &data, effort, point_limit: None, known_answers: known, only_keys: Vec::new() };
         let found = fit_unless_cancelled(task, FitListener::never_ending(&heard)).expect("nobody cancels it");
         let moved = found.parameters.iter().zip(&found.point).filter(|(it, value)| it.origin != **value).count();
         let (before, after) = found.held.expect("half is held back");

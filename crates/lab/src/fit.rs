@@ -13,7 +13,8 @@
 //! | [`evaluator`](mod@evaluator) | points tried, each once; where a fit ends early |
 //! | [`sensitivity`](mod@sensitivity) | what each key can move |
 //! | [`search`] | rules and numbers |
-//! | [`frugal_search`] | the search for jobs, planned by the sensitivity |
+//! | [`outward`] | the fit to jobs, from the physics outward |
+//! | `density` | the density of the tracks as one number |
 //! | [`slope`] | the effect of each number on each figure |
 //! | [`judge`] | which changes stay |
 //! | [`sources`] | data parsed from texts |
@@ -24,11 +25,12 @@
 //! | [`page`] | the findings as a page |
 
 pub mod data;
+mod density;
 pub mod evaluator;
-pub mod frugal_search;
 pub mod interval;
 pub mod judge;
 pub mod loss;
+pub mod outward;
 pub mod page;
 pub mod parameter;
 pub mod points;
@@ -45,13 +47,12 @@ use std::collections::BTreeMap;
 
 use seekwise_drives::profile::DriveFile;
 
-use data::{FitData, LossAndDraws};
+use data::{DataSplit, FitData, LossAndDraws};
 use evaluator::{FitEnding, FitListener, PointEvaluator, Question, share_of_draws_better};
-use frugal_search::{EvaluatorPair, SearchEnd};
 use interval::{IntervalQuery, Intervals};
 use judge::RejectionReason;
 use parameter::Parameter;
-use search::SearchEffort;
+use search::{EvaluatorPair, SearchEffort, SearchEnd};
 use sensitivity::{Sensitivity, measure_effects};
 
 /// The result of a fit.
@@ -75,13 +76,17 @@ pub struct FitResult {
     pub points: u64,
     /// The early end of the fit, if it had one; the point is then the best so far.
     pub ending: Option<FitEnding>,
+    /// What a fit to jobs found besides.
+    pub outward: Option<outward::OutwardFindings>,
 }
 
 /// A fit to do.
 pub struct FitTask<'a> {
     pub drive: &'a DriveFile,
-    /// The parameters that may move.
+    /// The parameters that may move, as [`collect_parameters`] has them.
     pub parameters: Vec<Parameter>,
+    /// The keys, or sections of keys, that they were collected with.
+    pub only_keys: Vec<String>,
     pub data: &'a [FitData],
     pub effort: SearchEffort,
     /// The number of points after which the fit ends early, at the same place on every machine.
@@ -92,17 +97,17 @@ pub struct FitTask<'a> {
 
 /// Fits a drive to data. `listener` gets each event, and may end the fit: with the best point so far, or without a result (`None`).
 pub fn fit_unless_cancelled(task: FitTask<'_>, listener: FitListener<'_>) -> Option<FitResult> {
-    let FitTask { drive, parameters, data, effort, point_limit, known_answers } = task;
+    if has_jobs_alone(task.data) {
+        return outward::fit_jobs(task, listener);
+    }
+    let FitTask { drive, parameters, data, effort, point_limit, known_answers, only_keys } = task;
     let whole = PointEvaluator::new(drive, &parameters, data, known_answers, listener).with_point_limit(point_limit);
-    let short_data = whole.data_with_short_jobs();
-    let short = whole.with_short_data(&short_data);
-    let evaluators = EvaluatorPair { short: if effort.thorough { &whole } else { &short }, whole: &whole };
+    let evaluators = EvaluatorPair { short: &whole, whole: &whole };
     let origin = parameter::original_point(&parameters);
     let mut reasons: Vec<Option<RejectionReason>> = vec![None; origin.len()];
-    evaluators.short.begin_stage("what each key can move", expected_point_count(&parameters, effort));
+    evaluators.short.begin_stage("what each key can move", expected_point_count(drive, data, &only_keys));
     let sensitivity = measure_effects(evaluators.short, &origin);
-    let JudgedPoint { mut point, free, intervals } =
-        search_and_judge(evaluators, &origin, effort, &sensitivity, &mut reasons);
+    let JudgedPoint { mut point, free, intervals } = search_and_judge(evaluators, &origin, effort, &mut reasons);
     let ending = whole.ending();
     if ending.is_some() {
         whole.reopen_for_judging();
@@ -126,19 +131,34 @@ pub fn fit_unless_cancelled(task: FitTask<'_>, listener: FitListener<'_>) -> Opt
     let seen = before_and_after(Question::Seen);
     let held = whole.has_held_data().then(|| before_and_after(Question::Held));
     let (complete, points) = (!whole.was_cancelled(), whole.point_count());
-    drop((whole, short));
-    complete.then_some(FitResult { parameters, point, reasons, intervals, seen, held, sensitivity, points, ending })
+    drop(whole);
+    complete.then_some(FitResult { parameters, point, reasons, intervals, seen, held, sensitivity, points, ending, outward: None })
 }
 
 /// Points that a thorough search tries for each parameter: measured in a fit of six figures to five jobs. The number varies with the data.
 const THOROUGH_POINTS: u64 = 254;
 
-/// Number of points that a fit is expected to try.
-pub fn expected_point_count(parameters: &[Parameter], effort: SearchEffort) -> u64 {
-    match effort.thorough {
-        true => sensitivity::trial_point_count(parameters) + THOROUGH_POINTS * parameters.len() as u64,
-        false => frugal_search::expected_point_count(parameters, effort),
+/// True if the data are jobs with figures, and no traces.
+fn has_jobs_alone(data: &[FitData]) -> bool {
+    matches!(data, [FitData::Points(_)])
+}
+
+/// Collects the parameters that may move in a fit to `data`: all, or those with `only_keys` or below these sections.
+pub fn collect_parameters(drive: &DriveFile, data: &[FitData], only_keys: &[String]) -> Vec<Parameter> {
+    match has_jobs_alone(data) {
+        true => outward::parameters(drive, only_keys),
+        false => parameter::collect_parameters(drive, only_keys),
     }
+}
+
+/// Number of points that a fit is expected to try.
+pub fn expected_point_count(drive: &DriveFile, data: &[FitData], only_keys: &[String]) -> u64 {
+    if has_jobs_alone(data) {
+        let refits = data.iter().any(|data| data.request_or_job_count(DataSplit::Held) > 0);
+        return outward::expected_fit_points(drive, only_keys, refits);
+    }
+    let parameters = parameter::collect_parameters(drive, only_keys);
+    sensitivity::trial_point_count(&parameters) + THOROUGH_POINTS * parameters.len() as u64
 }
 
 /// The point that stays after judging.
@@ -154,15 +174,11 @@ fn search_and_judge(
     evaluators: EvaluatorPair<'_, '_>,
     origin: &[f64],
     effort: SearchEffort,
-    sensitivity: &Sensitivity,
     reasons: &mut [Option<RejectionReason>],
 ) -> JudgedPoint {
     let EvaluatorPair { short, whole } = evaluators;
     let intervals = Intervals { of: vec![None; origin.len()], pairs: Vec::new() };
-    let SearchEnd { point: found, free } = match effort.thorough {
-        true => search_thoroughly(whole, origin, effort),
-        false => frugal_search::search_by_plan(evaluators, origin, effort, sensitivity),
-    };
+    let SearchEnd { point: found, free } = search_thoroughly(whole, origin, effort);
     if short.ended_at_checkpoint() {
         // The best points so far are compared on the whole data.
         let candidates = [whole.best_point(), short.best_point()].into_iter().flatten().collect::<Vec<_>>();

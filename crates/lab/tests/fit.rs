@@ -70,7 +70,7 @@ pub fn fitted(
         }
     };
     let (parameters, effort) = (parameter::collect_parameters(&drive, &only), SearchEffort::thorough(12));
-    let task = FitTask { drive: &drive, parameters, data: &data, effort, point_limit: None, known_answers: known };
+    let task = FitTask { drive: &drive, parameters, data: &data, effort, point_limit: None, known_answers: known, only_keys: Vec::new() };
     let found = fit_unless_cancelled(task, FitListener::never_ending(&heard)).expect("nobody cancels it");
     let asked = asked.into_inner().unwrap();
     (found, asked)
@@ -205,7 +205,7 @@ pub fn of_jobs(threads: usize, most: Option<u64>) -> FitResult {
     let data = curve();
     let (parameters, effort) = (parameter::collect_parameters(&drive, &only), SearchEffort::for_data(&data, Some(2)));
     let task =
-        FitTask { drive: &drive, parameters, data: &data, effort, point_limit: most, known_answers: BTreeMap::new() };
+        FitTask { drive: &drive, parameters, data: &data, effort, point_limit: most, known_answers: BTreeMap::new(), only_keys: Vec::new() };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| fit_unless_cancelled(task, FitListener::never_ending(&|_| ()))).expect("nobody cancels it")
 }

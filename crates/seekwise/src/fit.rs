@@ -158,7 +158,7 @@ pub fn fit_in_memory(fit: &Fit, observer: &dyn Observer) -> Result<FittedDrive, 
 
 /// The parameters that may move; an error if there are none.
 fn movable_parameters(fit: &Fit, given: &FitInputs) -> Result<Vec<parameter::Parameter>, Error> {
-    let parameters = parameter::collect_parameters(&given.drive, &fit.only);
+    let parameters = seekwise_lab::fit::collect_parameters(&given.drive, &given.data, &fit.only);
     if parameters.is_empty() { Err(no_free_figure_error(fit)) } else { Ok(parameters) }
 }
 
@@ -171,7 +171,8 @@ fn fit_parameters(
     known_answers: BTreeMap<String, Vec<f64>>,
     observer: &dyn Observer,
 ) -> Result<FittedDrive, Error> {
-    observer.begin_work(Some(fit::expected_point_count(&parameters, search_effort(fit, given))), 0, "points");
+    let expected = fit::expected_point_count(&given.drive, &given.data, &fit.only);
+    observer.begin_work(Some(expected), 0, "points");
     let (fitted, loss_history) = run_search(fit, given, parameters, journal, known_answers, observer)?;
     let report = report::build_report(&given.drive, &given.data, &fitted)?;
     let stem = fit.out.file_stem().map_or("fitted".to_owned(), |stem| stem.to_string_lossy().into_owned());
@@ -316,6 +317,7 @@ fn run_search(
     let task = FitTask {
         drive: &given.drive,
         parameters,
+        only_keys: options.only.clone(),
         data: &given.data,
         effort,
         point_limit: options.points,
@@ -361,7 +363,7 @@ fn forecast_search(
         data.simulate_values(&given.drive, &cache)?;
     }
     let point_s = clock.elapsed_seconds();
-    let points = fit::expected_point_count(parameters, effort);
+    let points = fit::expected_point_count(&given.drive, &given.data, &fit.only);
     // Jobs are simulated on all cores; of a trace each core simulates a point of its own.
     let search_point_s =
         if effort.thorough { point_s / Workers::Shared.thread_count() as f64 } else { SHORT_POINT_SHARE * point_s };

@@ -24,9 +24,6 @@ use crate::workers::Workers;
 /// Loss of a point that makes no valid drive: far above any other.
 const IMPOSSIBLE: f64 = 1e6;
 
-/// Prefix of questions about shortened data.
-const ROUGH: &str = "Rough";
-
 /// Resamples of the seen data, for intervals.
 pub(crate) const SEEN_DRAWS: usize = 40;
 
@@ -194,8 +191,9 @@ impl<'a> PointEvaluator<'a> {
         self.data.iter().map(|data| data.with_short_jobs(self.drive, &self.cache)).collect()
     }
 
-    /// Makes an evaluator on `data` with shorter jobs, which shares answers, phase and point count.
-    pub(crate) fn with_short_data<'b>(&self, data: &'b [FitData]) -> PointEvaluator<'b>
+    /// Makes an evaluator on other data of the same jobs, which shares answers, phase and point count. `prefix` tells its questions apart
+    /// in the journal.
+    pub(crate) fn with_data<'b>(&self, data: &'b [FitData], prefix: &'static str) -> PointEvaluator<'b>
     where
         'a: 'b,
     {
@@ -203,7 +201,7 @@ impl<'a> PointEvaluator<'a> {
             drive: self.drive,
             parameters: self.parameters,
             data,
-            prefix: ROUGH,
+            prefix,
             draws: self.draws.clone(),
             targets: self.targets.clone(),
             state: self.state.clone(),
@@ -323,7 +321,7 @@ impl<'a> PointEvaluator<'a> {
 
     /// Keeps a point if it is the best so far. Of equal losses the point with the lesser first values is better, so that the order of cores
     /// does not matter.
-    fn keep_point_if_best(&self, loss: f64, point: &[f64]) {
+    pub(crate) fn keep_point_if_best(&self, loss: f64, point: &[f64]) {
         let mut best = self.best.lock().expect("no holder panics");
         let is_better = match &*best {
             None => true,
@@ -372,6 +370,17 @@ impl<'a> PointEvaluator<'a> {
         };
         let figures = self.known_answer_or(&journal_key(self.prefix, question, point), simulate);
         (!figures[0].is_nan()).then_some(figures)
+    }
+
+    /// The figures of a part of the jobs at a point; `None` if no drive can be made of it, or the fit has ended.
+    pub(crate) fn figures(&self, part: DataSplit, point: &[f64]) -> Option<Vec<f64>> {
+        let [FitData::Points(jobs)] = self.data else { return None };
+        if self.ask_listener_whether_ended() { None } else { self.job_figures(jobs, part, point) }
+    }
+
+    /// Number of jobs that the search sees.
+    pub(crate) fn seen_job_count(&self) -> usize {
+        self.data.iter().map(|data| data.request_or_job_count(DataSplit::Seen)).sum()
     }
 
     /// The answers for several points, in their order, on all cores.
@@ -456,13 +465,15 @@ fn impossible_answer(question: Question) -> LossAndDraws {
 /// Checks that `answer` fits `question`, as the journal has it, on these data; an error says what was expected.
 pub fn check_journal_answer(data: &[FitData], question: &str, answer: &[f64]) -> Result<(), String> {
     let word = question.split(' ').next().unwrap_or_default();
-    let word = word.strip_prefix(ROUGH).unwrap_or(word);
+    let word = word.strip_prefix("Rough").unwrap_or(word);
+    let (all, word) = word.strip_prefix("All").map_or((false, word), |word| (true, word));
     let expected = match (word, data) {
         ("Seen", _) => answer_length(Question::Seen),
         ("Drawn", _) => answer_length(Question::Drawn),
         ("Held", _) => answer_length(Question::Held),
         // No drive can be made of the point.
         ("Figures" | "HeldFigures", [FitData::Points(_)]) if answer.len() == 1 && answer[0].is_nan() => return Ok(()),
+        ("Figures", [FitData::Points(points)]) if all => points.iter().filter(|point| !point.kept_out).map(|point| point.figures.len()).sum(),
         ("Figures", [FitData::Points(points)]) => points::figure_count(points, DataSplit::Seen),
         ("HeldFigures", [FitData::Points(points)]) => points::figure_count(points, DataSplit::Held),
         _ => return Err(format!("`{word}` is no question of this fit")),

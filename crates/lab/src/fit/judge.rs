@@ -11,10 +11,9 @@ use serde::Serialize;
 
 use super::data::LossAndDraws;
 use super::evaluator::{PointEvaluator, Question, share_of_draws_better};
-use super::frugal_search::EvaluatorPair;
 use super::interval::Intervals;
 use super::parameter::FigureMark;
-use super::search::{CLOSE_SPREAD, SearchEffort, search_numbers};
+use super::search::{CLOSE_SPREAD, EvaluatorPair, SearchEffort, search_numbers};
 use super::slope::{descend_by_least_squares, set_with_followers};
 
 /// The share of draws in which a change must be better: one standard error of a normal distribution.
@@ -170,7 +169,7 @@ fn moved_numbers_in_test_order(evaluator: &PointEvaluator<'_>, origin: &[f64], p
     };
     let rank = |index: usize| match evaluator.parameters[index].marked {
         FigureMark::Absent | FigureMark::Inferred | FigureMark::Provisional => 0,
-        FigureMark::Imported | FigureMark::Fitted | FigureMark::Named => 1,
+        FigureMark::Imported | FigureMark::Fitted | FigureMark::Named | FigureMark::Stated => 1,
     };
     let mut moved: Vec<usize> =
         (0..point.len()).filter(|&index| point[index] != origin[index] && range(index).is_some()).collect();

@@ -9,6 +9,7 @@ use seekwise_drives::key_names::figure;
 use seekwise_drives::profile::DriveFile;
 use serde::Serialize;
 
+use super::density;
 use super::interval::ValueInterval;
 use super::ranges::{self, ParameterRange, RuleChoices};
 
@@ -39,6 +40,8 @@ pub enum FigureMark {
     Absent,
     /// Measured or stated, and named by the user.
     Named,
+    /// Measured or stated, and tested by the data.
+    Stated,
 }
 
 impl FigureMark {
@@ -51,6 +54,7 @@ impl FigureMark {
             FigureMark::Fitted => "fitted",
             FigureMark::Absent => "absent",
             FigureMark::Named => "named",
+            FigureMark::Stated => "stated",
         }
     }
 }
@@ -136,12 +140,12 @@ pub fn collect_parameters(drive: &DriveFile, only_keys: &[String]) -> Vec<Parame
 /// A point of a seek curve: a distance in cylinders, and the time of a seek over it.
 type DistanceAndMs = (u32, f64);
 
-fn has_seek_table(drive: &DriveFile) -> bool {
+pub(super) fn has_seek_table(drive: &DriveFile) -> bool {
     drive.figure(figure::MECHANICS_SEEK_FORM).is_some_and(|form| form.value == FigureValue::Word("table".to_owned()))
 }
 
 /// The origin of a figure if it may move without being named.
-fn movable_mark(drive: &DriveFile, figure: &Figure) -> Option<FigureMark> {
+pub(super) fn movable_mark(drive: &DriveFile, figure: &Figure) -> Option<FigureMark> {
     let cites = |name: &str| drive.sources.get(name).is_some_and(|text| figure.source.starts_with(text.as_str()));
     match figure.kind {
         FigureOrigin::Inferred if figure.source.starts_with("provisional") => Some(FigureMark::Provisional),
@@ -177,7 +181,7 @@ fn seek_bend_parameters(curve: &[DistanceAndMs], mark: FigureMark) -> Vec<Parame
     BENDS.iter().enumerate().map(parameter).collect()
 }
 
-fn rule_parameter(key: &'static str, value: Option<&FigureValue>, mark: FigureMark) -> Option<Parameter> {
+pub(super) fn rule_parameter(key: &'static str, value: Option<&FigureValue>, mark: FigureMark) -> Option<Parameter> {
     let RuleChoices { default, choices, .. } = ranges::find_rule(key)?;
     let mut words: Vec<String> = choices.iter().map(|word| (*word).to_owned()).collect();
     let present = value.map_or_else(|| (*default).to_owned(), ToString::to_string);
@@ -197,21 +201,32 @@ pub fn original_point(parameters: &[Parameter]) -> Vec<f64> {
 /// The settings of a point that differ from the profile: keys, and values as texts.
 pub fn changed_settings(drive: &DriveFile, parameters: &[Parameter], point: &[f64]) -> Vec<(&'static str, String)> {
     let moved = || parameters.iter().zip(point).filter(|(parameter, value)| parameter.origin != **value);
+    let is_of_a_table = |key: &str| [figure::MECHANICS_SEEK_POINTS, figure::GEOMETRY_ZONES].contains(&key);
     let mut all: Vec<(&'static str, String)> = moved()
-        .filter(|(parameter, _)| parameter.bend.is_none())
+        .filter(|(parameter, _)| !is_of_a_table(parameter.key))
         .map(|(parameter, value)| (parameter.key, parameter.format_value(*value)))
         .collect();
-    let mut corrections = [0.0; 3];
-    for (parameter, value) in moved() {
-        if let Some(bend) = parameter.bend {
-            corrections[bend] = *value;
+    let (mut corrections, mut factor, mut density) = ([0.0; 3], 1.0, 1.0);
+    for (parameter, value) in moved().filter(|(parameter, _)| is_of_a_table(parameter.key)) {
+        match parameter.bend {
+            Some(bend) => corrections[bend] = *value,
+            None if parameter.key == figure::GEOMETRY_ZONES => density = *value,
+            None => factor = *value,
         }
     }
-    if corrections != [0.0; 3]
+    if density != 1.0 {
+        all.extend(density::zones_setting(drive, density));
+    }
+    if (corrections, factor, density) != ([0.0; 3], 1.0, 1.0)
+        && has_seek_table(drive)
         && let Some(Figure { value: FigureValue::Points(points), .. }) = drive.figure(figure::MECHANICS_SEEK_POINTS)
     {
+        let mut curve: Vec<DistanceAndMs> =
+            points.iter().map(|&(distance, ms)| (density::moved_distance(distance, density), factor * ms)).collect();
+        // On fewer cylinders several short distances become one.
+        curve.dedup_by_key(|point| point.0);
         let rows: Vec<String> =
-            bend_seek_curve(points, corrections).iter().map(|(distance, ms)| format!("[{distance}, {ms}]")).collect();
+            bend_seek_curve(&curve, corrections).iter().map(|(distance, ms)| format!("[{distance}, {ms}]")).collect();
         all.push((figure::MECHANICS_SEEK_POINTS, format!("[{}]", rows.join(", "))));
     }
     all

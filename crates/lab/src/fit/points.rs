@@ -59,12 +59,17 @@ pub struct MeasuredFigure {
 }
 
 impl MeasuredFigure {
-    fn is_rate(&self) -> bool {
+    pub(crate) fn is_rate(&self) -> bool {
         matches!(without_direction(&self.name), "iops" | "mib_s" | "mb_s")
     }
 
     fn is_percentile(&self) -> bool {
-        percentile_as_share(without_direction(&self.name)).is_some()
+        self.percentile().is_some()
+    }
+
+    /// The share of requests below a percentile; `None` for a rate or mean.
+    pub(crate) fn percentile(&self) -> Option<f64> {
+        percentile_as_share(without_direction(&self.name))
     }
 }
 
@@ -104,13 +109,38 @@ pub(crate) fn draw_weights(points: &[&MeasuredPoint], rng: &mut Rng) -> Vec<Poin
 }
 
 /// A normal deviate (G. Box and M. Muller 1958).
-fn normal_deviate(rng: &mut Rng) -> f64 {
+pub(crate) fn normal_deviate(rng: &mut Rng) -> f64 {
     let mut uniform = || ((rng.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
     (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos()
 }
 
 /// The weight of a rate and a mean relative to the percentiles of their job.
 const LEVEL: f64 = 2.0;
+
+/// A job's load: what a later prediction is compared with, to say what the data covered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct JobLoad {
+    /// fio's word: `read`, `randwrite`, `randrw`.
+    pub rw: &'static str,
+    /// Bytes of a block.
+    pub block: u64,
+    /// Requests outstanding.
+    pub depth: u64,
+}
+
+impl JobLoad {
+    /// fio's words of loads.
+    pub const WORDS: [&str; 6] = ["read", "write", "randread", "randwrite", "rw", "randrw"];
+
+    /// True if some of its requests are writes.
+    pub(crate) fn writes(self) -> bool {
+        self.rw.ends_with("write") || self.rw.ends_with("rw")
+    }
+
+    pub(crate) fn is_random(self) -> bool {
+        self.rw.starts_with("rand")
+    }
+}
 
 /// A job with its measurements on the real drive.
 #[derive(Clone, Debug)]
@@ -126,6 +156,10 @@ pub struct MeasuredPoint {
     pub order: f64,
     /// True if the point is held back from the search.
     pub held: bool,
+    /// True if the user holds the point back: no fit may see it.
+    pub kept_out: bool,
+    /// The job's load; `None` for seeks over a distance.
+    pub load: Option<JobLoad>,
     /// Settings during the measurement: keys below `drive.` and values.
     pub settings: Vec<(String, String)>,
     pub work: PointWork,
@@ -416,6 +450,8 @@ mod tests {
             series: String::new(),
             order: 0.0,
             held: false,
+            kept_out: false,
+            load: None,
             settings: Vec::new(),
             work: PointWork::Step(1, 1),
             request_limit: MOST,

@@ -24,14 +24,28 @@ pub(crate) const CLOSE_SPREAD: f64 = 0.02;
 /// The share by which a rule must improve the loss; less is within the loss's own roughness.
 const WORTH: f64 = 0.002;
 
+/// The end of a search.
+pub(crate) struct SearchEnd {
+    pub point: Vec<f64>,
+    /// For each parameter whether it affects the loss.
+    pub free: Vec<bool>,
+}
+
+/// The evaluators of a search and of its judgement.
+#[derive(Clone, Copy)]
+pub(crate) struct EvaluatorPair<'a, 'b> {
+    pub short: &'a PointEvaluator<'b>,
+    pub whole: &'a PointEvaluator<'b>,
+}
+
 /// The effort of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchEffort {
     /// Generations of the search for numbers. In a thorough search they are those of the first such search; the second has half, the last a
     /// quarter.
     pub generations: usize,
-    /// True if every change is followed by a search of its own: for traces, whose points take a fraction of a second. Else the effect of
-    /// each key plans the search ([`frugal_search`](super::frugal_search)).
+    /// True if every change is followed by a search of its own: for traces, whose points take a fraction of a second. Of mixed data the
+    /// searches are shorter.
     pub thorough: bool,
     /// The shares of draws that decide whether a change stays.
     pub shares: JudgeShares,

@@ -15,11 +15,6 @@ use seekwise_disk::block::Op;
 /// Positions in its range at which a number is tried.
 const POSITIONS: [f64; 3] = [0.0, 0.5, 1.0];
 
-/// The least effect of a key that is searched, in standard errors of the figures (root of the sum of squares). Of two points at a distance d
-/// the nearer to the truth is better in the share of draws that a normal distribution has below d/2. A change stays if it is better in 84 of
-/// 100 draws, which takes d = 2. A key needs half of that over its whole range, because several keys may move together.
-const LEAST: f64 = 1.0;
-
 /// The effect of each key on the figures.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sensitivity {
@@ -32,16 +27,20 @@ pub struct Sensitivity {
 }
 
 impl Sensitivity {
-    /// True if the parameter affects the figures enough to be searched.
-    pub(crate) fn is_worth_searching(&self, index: usize) -> bool {
-        self.strengths[index] >= LEAST
-    }
-
     /// The figure that a parameter moves most, and by which share; `None` if it moves nothing.
     pub(crate) fn largest_effect(&self, index: usize) -> Option<(&str, f64)> {
         let effects = self.effects[index].iter().enumerate().filter(|(_, effect)| **effect > 0.0);
         let (figure, effect) = effects.max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0)))?;
         Some((&self.figures[figure], *effect))
+    }
+}
+
+impl Sensitivity {
+    /// No effects yet of so many parameters on the seen figures of `data`.
+    pub(crate) fn without_effects(data: &[FitData], parameter_count: usize) -> Sensitivity {
+        let figures = SeenFigures::from_data(data);
+        let effects = vec![vec![0.0; figures.figure_count()]; parameter_count];
+        Sensitivity { figures: figures.figure_names(), effects, strengths: vec![0.0; parameter_count] }
     }
 }
 

@@ -225,7 +225,7 @@ fn assign_held_back(points: &mut [MeasuredPoint], arguments: &[FileArgument], de
         let share = arguments.iter().find(|argument| argument.file == point.file).and_then(|argument| argument.held);
         match share {
             Some(0.0) => point.held = false,
-            Some(1.0) => point.held = true,
+            Some(1.0) => (point.held, point.kept_out) = (true, true),
             _ => {}
         }
     }

@@ -9,6 +9,7 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value as Toml};
 use crate::rewriting::{remove_uncited_sources, replace_figure};
 
 use super::FitResult;
+use super::outward::OutwardFindings;
 use super::parameter::changed_settings;
 
 /// The words for a figure's origin in a profile.
@@ -44,7 +45,52 @@ pub fn write_fitted_profile(
         replace_figure(document.as_table_mut(), key, figure);
     }
     remove_uncited_sources(&mut document);
+    document.as_table_mut().remove("fit");
+    if let Some(findings) = fitted.outward.as_ref().filter(|findings| !findings.draws.is_empty()) {
+        document["fit"] = Item::Table(fit_table(findings)?);
+    }
     Ok(document.to_string())
+}
+
+/// What the data covered, and the drives that meet them as well.
+fn fit_table(findings: &OutwardFindings) -> Result<Table, String> {
+    let mut seen = Array::new();
+    for job in &findings.seen {
+        let mut load = InlineTable::new();
+        load.insert("rw", Toml::from(job.load.rw));
+        load.insert("block", Toml::from(job.load.block as i64));
+        load.insert("depth", Toml::from(job.load.depth as i64));
+        load.insert("write_cache", Toml::from(job.write_cache));
+        push_on_own_line(&mut seen, Toml::InlineTable(load));
+    }
+    let mut draws = Array::new();
+    for settings in &findings.draws {
+        let mut draw = InlineTable::new();
+        for (key, text) in settings {
+            // A word stands as a string; all others are values of TOML as they are.
+            let value = text.parse::<Toml>().unwrap_or_else(|_| Toml::from(text.as_str()));
+            draw.insert(key, value);
+        }
+        push_on_own_line(&mut draws, Toml::InlineTable(draw));
+    }
+    let mut table = Table::new();
+    table.insert("seen", Item::Value(Toml::Array(seen)));
+    table.insert("draws", Item::Value(Toml::Array(draws)));
+    if let Some(mut key) = table.key_mut("seen") {
+        key.leaf_decor_mut().set_prefix("# Loads that the data covered.\n");
+    }
+    if let Some(mut key) = table.key_mut("draws") {
+        key.leaf_decor_mut().set_prefix("# Drives that meet the data as well as this one; each lists what differs. Predictions span them.\n");
+    }
+    Ok(table)
+}
+
+fn push_on_own_line(array: &mut Array, value: Toml) {
+    let mut value = value;
+    value.decor_mut().set_prefix("\n    ");
+    array.push_formatted(value);
+    array.set_trailing_comma(true);
+    array.set_trailing("\n");
 }
 
 /// The first name among `fit`, `fit2`, … that the profile's sources do not have.
@@ -93,9 +139,16 @@ fn fitted_figure_item(
     value: &str,
     source_text: &str,
 ) -> Result<Item, String> {
-    let mut moved = drive.clone();
+    let (mut moved, value_text) = (drive.clone(), value);
     moved.set(key, value).map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
     let value = &moved.figure(key).ok_or_else(|| format!("{key} was not set"))?.value;
+    if let FigureValue::Zones(_) = value {
+        let mut table = Table::new();
+        table.insert("fitted", toml_edit::value(source_text));
+        let rows: Toml = value_text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
+        table.insert("value", Item::Value(rows));
+        return Ok(Item::Table(table));
+    }
     if let FigureValue::Points(points) = value {
         let mut table = Table::new();
         table.insert("fitted", toml_edit::value(source_text));

@@ -63,6 +63,8 @@ fn held_back() -> MeasuredPoint {
         series: String::new(),
         order: 0.0,
         held: true,
+        kept_out: false,
+        load: None,
         settings: Vec::new(),
         work: PointWork::Step(1, 1),
         request_limit: 1,

@@ -17,7 +17,7 @@ use toml::Spanned;
 use toml::value::Datetime;
 
 use super::FileArgument;
-use crate::fit::points::{FIGURES, MOST, MeasuredFigure, MeasuredPoint, PointWork, is_figure};
+use crate::fit::points::{FIGURES, JobLoad, MOST, MeasuredFigure, MeasuredPoint, PointWork, is_figure};
 use crate::inputs::{InputCache, Inputs};
 use crate::plan::{self, Cell};
 
@@ -83,6 +83,8 @@ impl JobContext<'_> {
             series: String::new(),
             order: 0.0,
             held: false,
+            kept_out: false,
+            load: None,
             settings: all.iter().filter_map(of_drive).collect(),
             work: PointWork::Job(Box::new((*stack, work))),
             request_limit: MOST,
@@ -117,7 +119,13 @@ fn set_series_and_order(point: &mut MeasuredPoint, options: &BTreeMap<String, St
         options.keys().filter(is_of_series).map(|key| format!("{key}={}", options[key])).collect();
     let of_stack: Vec<String> = settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
     point.series = format!("{} {}", of_job.join(" "), of_stack.join(" "));
-    point.order = number("iodepth") * number("numjobs") * ABOVE_BLOCK_SIZES + number("bs");
+    let depth = number("iodepth") * number("numjobs");
+    point.order = depth * ABOVE_BLOCK_SIZES + number("bs");
+    let word = options.get("rw").or(options.get("readwrite")).map_or("read", |word| word.split(':').next().unwrap_or(""));
+    let word = if word == "readwrite" { "rw" } else { word };
+    let block = options.get("bs").or(options.get("blocksize")).and_then(|text| text.split(',').next());
+    let block = block.and_then(seekwise_drives::dotted::parse_size).unwrap_or(4096);
+    point.load = JobLoad::WORDS.iter().find(|known| **known == word).map(|rw| JobLoad { rw, block, depth: depth as u64 });
 }
 
 /// Parses points from fio's JSON.
@@ -601,6 +609,8 @@ fn point_from_row(
             series: "distance".to_owned(),
             order: distance as f64,
             held: false,
+            kept_out: false,
+            load: None,
             settings: context.argument.drive_settings(),
             work: PointWork::Step(distance, sectors),
             request_limit: MOST,

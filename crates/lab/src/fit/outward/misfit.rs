@@ -1,0 +1,322 @@
+//! The misfit of a point: how far the simulated figures are from the measured ones, in standard errors, and how far its numbers are from
+//! their priors. Steps of least squares and the covariance of the numbers follow from it.
+//!
+//! A run as a whole is faster or slower than the next, so the figures of one job share an error; each figure has one of its own besides.
+//! Both are estimated from what remains (a moment estimate with a few prior observations): nothing is assumed about how the data scatter
+//! that they can tell themselves.
+
+use nalgebra::{DMatrix, DVector};
+
+use super::prior::FitStage;
+use crate::fit::points::{MeasuredFigure, MeasuredPoint};
+
+/// A seen figure.
+#[derive(Clone, Debug)]
+pub(crate) struct FigureRow {
+    /// The index of its job among the rows' jobs.
+    pub job: usize,
+    /// The stage whose data it is.
+    pub stage: FitStage,
+    /// The logarithm of the measured value.
+    pub log_measured: f64,
+    /// 1 for a time, -1 for a rate: a slow run has long times and low rates.
+    sign: f64,
+    class: ScatterClass,
+    /// The standard error by the number of requests, as a share.
+    error: f64,
+}
+
+/// Figures that scatter alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ScatterClass {
+    /// A rate or a mean.
+    Level,
+    /// A percentile from the 10th to the 90th.
+    Middle,
+    /// A percentile beyond.
+    Tail,
+}
+
+impl ScatterClass {
+    fn of_figure(figure: &MeasuredFigure) -> ScatterClass {
+        match figure.percentile() {
+            None => ScatterClass::Level,
+            Some(share) if (0.1..=0.9).contains(&share) => ScatterClass::Middle,
+            Some(_) => ScatterClass::Tail,
+        }
+    }
+}
+
+/// The stage that a job's figures tell.
+pub(crate) fn stage_of_job(point: &MeasuredPoint) -> FitStage {
+    match point.load {
+        None => FitStage::Arm,
+        Some(load) if load.writes() => FitStage::Writes,
+        Some(load) if !load.is_random() => FitStage::Streams,
+        Some(load) if load.depth > 1 => FitStage::Queue,
+        Some(_) => FitStage::Arm,
+    }
+}
+
+/// The rows of the figures of `points`, in their order.
+pub(crate) fn figure_rows<'a>(points: impl Iterator<Item = &'a MeasuredPoint>) -> Vec<FigureRow> {
+    let rows = |(job, point): (usize, &MeasuredPoint)| -> Vec<FigureRow> {
+        let stage = stage_of_job(point);
+        let row = |figure: &MeasuredFigure| FigureRow {
+            job,
+            stage,
+            log_measured: figure.measured.ln(),
+            sign: if figure.is_rate() { -1.0 } else { 1.0 },
+            class: ScatterClass::of_figure(figure),
+            error: figure.error,
+        };
+        point.figures.iter().map(row).collect()
+    };
+    points.enumerate().flat_map(rows).collect()
+}
+
+/// The scatter of measurements around a drive's true figures, as standard deviations of logarithms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scatter {
+    /// Of a whole run.
+    pub run: f64,
+    /// Of a rate or mean, of a middle percentile, of a tail.
+    pub figure: [f64; 3],
+}
+
+/// What is assumed before the data tell: two published sets of fio's agree within 1 to 2 % from run to run; figures of one run agree
+/// better, and tails depend on few requests.
+const USUAL_SCATTER: Scatter = Scatter { run: 0.015, figure: [0.01, 0.01, 0.02] };
+
+/// While the drive is not yet found, what remains is its own error: small differences between jobs do not count yet.
+const FIRST_SCATTER: Scatter = Scatter { run: 0.03, figure: [0.03, 0.03, 0.06] };
+
+/// How many observations the assumption counts.
+const PRIOR_OBSERVATIONS: f64 = 3.0;
+
+impl Scatter {
+    /// The scatter with which a fit begins.
+    pub(crate) const FIRST: Scatter = FIRST_SCATTER;
+
+    fn of_row(&self, row: &FigureRow) -> f64 {
+        // Simulated figures are those of as many requests, and scatter as well.
+        self.figure[row.class as usize].hypot(std::f64::consts::SQRT_2 * row.error)
+    }
+}
+
+/// A statement about numbers before any data: a sum of them lies around a centre.
+#[derive(Clone, Debug)]
+pub(crate) struct PriorRow {
+    /// Indices of numbers, with their factors.
+    pub terms: Vec<(usize, f64)>,
+    pub centre: f64,
+    pub deviation: f64,
+}
+
+impl PriorRow {
+    fn distance(&self, position: &[f64]) -> f64 {
+        (self.centre - self.terms.iter().map(|(index, factor)| factor * position[*index]).sum::<f64>()) / self.deviation
+    }
+}
+
+/// The misfit of points to seen figures and priors.
+#[derive(Clone, Debug)]
+pub(crate) struct Misfit {
+    pub rows: Vec<FigureRow>,
+    pub priors: Vec<PriorRow>,
+    pub scatter: Scatter,
+}
+
+/// The change of every figure's logarithm with one number.
+pub(crate) type Slope = Vec<f64>;
+
+impl Misfit {
+    /// Residuals: the logarithms of measured over simulated values.
+    pub(crate) fn residuals(&self, figures: &[f64]) -> Vec<f64> {
+        let residual = |(row, figure): (&FigureRow, &f64)| row.log_measured - figure.max(1e-9).ln();
+        self.rows.iter().zip(figures).map(residual).collect()
+    }
+
+    fn job_count(&self) -> usize {
+        self.rows.iter().map(|row| row.job + 1).max().unwrap_or(0)
+    }
+
+    /// The weights of the rows, 1 over their variance; 0 for data of later stages. A row that is far off counts less (P. Huber 1964).
+    fn weights(&self, residuals: &[f64], until: FitStage) -> Vec<f64> {
+        let weight = |(row, residual): (&FigureRow, &f64)| {
+            let deviation = self.scatter.of_row(row);
+            let far = (residual.abs() / (FAR * deviation)).max(1.0);
+            if row.stage <= until { 1.0 / (deviation * deviation * far) } else { 0.0 }
+        };
+        self.rows.iter().zip(residuals).map(weight).collect()
+    }
+
+    /// `vector` through the inverse covariance: by rows, less what the common error of a run explains.
+    fn weighted(&self, weights: &[f64], vector: &[f64]) -> Vec<f64> {
+        let mut sums = vec![(0.0, 0.0); self.job_count()];
+        for ((row, weight), value) in self.rows.iter().zip(weights).zip(vector) {
+            let (of_values, of_weights) = &mut sums[row.job];
+            *of_values += row.sign * weight * value;
+            *of_weights += weight;
+        }
+        let variance = self.scatter.run * self.scatter.run;
+        let common = |job: usize| variance * sums[job].0 / (1.0 + variance * sums[job].1);
+        let value =
+            |((row, weight), value): ((&FigureRow, &f64), &f64)| weight * (value - row.sign * common(row.job));
+        self.rows.iter().zip(weights).zip(vector).map(value).collect()
+    }
+
+    /// The misfit: squared distances in standard errors, of the figures of stages up to `until` and of the priors.
+    pub(crate) fn value(&self, residuals: &[f64], position: &[f64], until: FitStage) -> f64 {
+        let weights = self.weights(residuals, until);
+        let of_data: f64 = self.weighted(&weights, residuals).iter().zip(residuals).map(|(a, b)| a * b).sum();
+        of_data + self.priors.iter().map(|prior| prior.distance(position).powi(2)).sum::<f64>()
+    }
+
+    /// The normal equations of `numbers`, whose slopes are given: their matrix and right side.
+    fn equations(
+        &self,
+        residuals: &[f64],
+        position: &[f64],
+        (numbers, slopes): (&[usize], &[Slope]),
+        until: FitStage,
+    ) -> (DMatrix<f64>, DVector<f64>) {
+        let weights = self.weights(residuals, until);
+        let n = numbers.len();
+        let (mut matrix, mut right) = (DMatrix::zeros(n, n), DVector::zeros(n));
+        let pull = self.weighted(&weights, residuals);
+        for (a, slope) in slopes.iter().enumerate() {
+            right[a] = slope.iter().zip(&pull).map(|(x, y)| x * y).sum();
+            let weighted = self.weighted(&weights, slope);
+            for (b, other) in slopes.iter().enumerate() {
+                matrix[(b, a)] = other.iter().zip(&weighted).map(|(x, y)| x * y).sum::<f64>();
+            }
+        }
+        for prior in &self.priors {
+            let factor = |number: &usize| prior.terms.iter().find(|term| term.0 == *number).map_or(0.0, |term| term.1);
+            let factors: Vec<f64> = numbers.iter().map(|number| factor(number) / prior.deviation).collect();
+            for (a, of_a) in factors.iter().enumerate() {
+                right[a] += of_a * prior.distance(position);
+                factors.iter().enumerate().for_each(|(b, of_b)| matrix[(b, a)] += of_a * of_b);
+            }
+        }
+        (matrix, right)
+    }
+
+    /// The step of `numbers` that least squares take, damped by a share of the matrix's diagonal.
+    pub(crate) fn step(
+        &self,
+        residuals: &[f64],
+        position: &[f64],
+        (numbers, slopes): (&[usize], &[Slope]),
+        until: FitStage,
+        damping: f64,
+    ) -> Option<Vec<f64>> {
+        let (mut matrix, right) = self.equations(residuals, position, (numbers, slopes), until);
+        for index in 0..numbers.len() {
+            matrix[(index, index)] *= 1.0 + damping;
+        }
+        matrix.cholesky().map(|solved| solved.solve(&right).iter().copied().collect())
+    }
+
+    /// The covariance of `numbers` by data and priors, as its Cholesky factor.
+    pub(crate) fn covariance_factor(
+        &self,
+        residuals: &[f64],
+        position: &[f64],
+        (numbers, slopes): (&[usize], &[Slope]),
+    ) -> Option<DMatrix<f64>> {
+        let (matrix, _) = self.equations(residuals, position, (numbers, slopes), FitStage::Writes);
+        matrix.cholesky()?.inverse().cholesky().map(|factor| factor.l())
+    }
+
+    /// Estimates the scatter from what remains, with `fitted` numbers found from the same figures.
+    pub(crate) fn estimate_scatter(&self, residuals: &[f64], fitted: f64) -> (Scatter, f64) {
+        let weights = self.weights(residuals, FitStage::Writes);
+        let jobs = self.job_count();
+        let variance = self.scatter.run * self.scatter.run;
+        let (mut sums, mut counts) = (vec![(0.0, 0.0); jobs], [0.0f64; 3]);
+        for ((row, weight), residual) in self.rows.iter().zip(&weights).zip(residuals) {
+            sums[row.job].0 += row.sign * weight * residual;
+            sums[row.job].1 += weight;
+            counts[row.class as usize] += 1.0;
+        }
+        // The common error of each run, as the data and the present scatter give it, and its variance.
+        let common = |job: usize| variance * sums[job].0 / (1.0 + variance * sums[job].1);
+        let of_common: f64 = (0..jobs).map(|job| common(job).powi(2) + variance / (1.0 + variance * sums[job].1)).sum();
+        // Numbers that were found from the figures take their share of what would remain.
+        let lost = (fitted / jobs.max(1) as f64).min(0.8);
+        let run_observations = PRIOR_OBSERVATIONS + jobs as f64 * (1.0 - lost);
+        let run = ((PRIOR_OBSERVATIONS * USUAL_SCATTER.run.powi(2) + of_common) / run_observations).sqrt();
+        let mut squares = [0.0; 3];
+        for (row, residual) in self.rows.iter().zip(residuals) {
+            let deviation = FAR * self.scatter.of_row(row);
+            let own = (row.sign * residual - common(row.job)).clamp(-deviation, deviation);
+            squares[row.class as usize] += (own * own - 2.0 * row.error * row.error).max(0.0);
+        }
+        let all: f64 = counts.iter().sum();
+        let figure = [0, 1, 2].map(|class| {
+            let observations = PRIOR_OBSERVATIONS + counts[class] * (1.0 - (fitted / all.max(1.0)).min(0.8));
+            let usual = PRIOR_OBSERVATIONS * USUAL_SCATTER.figure[class].powi(2);
+            ((usual + squares[class]) / observations).sqrt()
+        });
+        (Scatter { run, figure }, run_observations)
+    }
+}
+
+/// Standard errors from which on a figure is far off, and counts less.
+const FAR: f64 = 3.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(job: usize, sign: f64, measured: f64) -> FigureRow {
+        let (stage, class) = (FitStage::Arm, ScatterClass::Level);
+        FigureRow { job, stage, log_measured: measured.ln(), sign, class, error: 0.0 }
+    }
+
+    fn misfit(rows: Vec<FigureRow>, priors: Vec<PriorRow>) -> Misfit {
+        Misfit { rows, priors, scatter: Scatter { run: 0.02, figure: [0.01; 3] } }
+    }
+
+    /// By hand: two figures of one run, both a hundredth off in the same way, have the covariance [[5, 4], [4, 5]] · 1e-4.
+    #[test]
+    fn figures_of_one_run_share_an_error() {
+        let same = misfit(vec![row(0, 1.0, 1.0), row(0, 1.0, 1.0)], Vec::new());
+        let value = same.value(&[0.01, 0.01], &[], FitStage::Writes);
+        assert!((value - 2.0 / 9.0).abs() < 1e-9, "{value}");
+        let opposite = same.value(&[0.01, -0.01], &[], FitStage::Writes);
+        assert!((opposite - 2.0).abs() < 1e-9, "{opposite}");
+        // A rate that is too low belongs to times that are too long.
+        let mixed = misfit(vec![row(0, 1.0, 1.0), row(0, -1.0, 1.0)], Vec::new());
+        assert!((mixed.value(&[0.01, -0.01], &[], FitStage::Writes) - 2.0 / 9.0).abs() < 1e-9);
+    }
+
+    /// A mean of 100 figures of different runs, and a prior as sharp as one of them.
+    #[test]
+    fn a_step_weighs_figures_and_priors() {
+        let rows: Vec<FigureRow> = (0..100).map(|job| row(job, 1.0, 1.0)).collect();
+        let deviation = 0.02f64.hypot(0.01);
+        let prior = PriorRow { terms: vec![(0, 1.0)], centre: 0.0, deviation };
+        let it = misfit(rows, vec![prior]);
+        let slopes = [vec![1.0; 100]];
+        let step = it.step(&[0.01; 100], &[0.0], (&[0], &slopes), FitStage::Writes, 0.0).unwrap();
+        assert!((step[0] - 0.01 * 100.0 / 101.0).abs() < 1e-9, "{step:?}");
+        let factor = it.covariance_factor(&[0.01; 100], &[0.0], (&[0], &slopes)).unwrap();
+        assert!((factor[(0, 0)] - deviation / 101f64.sqrt()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_scatter_is_what_the_data_show() {
+        let jobs = 40;
+        let rows: Vec<FigureRow> = (0..jobs).flat_map(|job| [row(job, 1.0, 1.0), row(job, 1.0, 1.0)]).collect();
+        // Runs are off by 4 % either way, figures within a run agree.
+        let residuals: Vec<f64> = (0..2 * jobs).map(|at| if at / 2 % 2 == 0 { 0.04 } else { -0.04 }).collect();
+        let mut it = misfit(rows, Vec::new());
+        for _ in 0..20 {
+            it.scatter = it.estimate_scatter(&residuals, 0.0).0;
+        }
+        assert!((0.035..0.042).contains(&it.scatter.run) && it.scatter.figure[0] < 0.01, "{:?}", it.scatter);
+    }
+}
