@@ -112,6 +112,9 @@ pub(crate) fn profile(data: &[u8], hear: Hear<'_>) {
         return;
     };
     hear(&file.warnings());
+    for index in 0..file.fit.as_ref().map_or(0, |fit| fit.draws.len()) {
+        assert!(file.with_draw(index).is_ok(), "a draw that was read is a drive file");
+    }
     let drive = file.profile();
     hear(&drive);
     if let Ok(drive) = drive {

@@ -466,6 +466,9 @@ pub struct RunArgs {
     /// Also plot the response times as bars, separately for reads and writes.
     #[arg(long, conflicts_with = "json")]
     pub plot: bool,
+    /// On a fitted drive, leave out the runs on the draws of its fit, and so the band of each figure.
+    #[arg(long)]
+    pub no_band: bool,
     /// Also list each request that took at least this long (such as 100ms), with its time and location.
     #[arg(long, value_name = "T", value_parser = Duration::parse)]
     pub slow: Option<Duration>,

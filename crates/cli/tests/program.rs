@@ -6,6 +6,7 @@ mod score;
 mod seekwise;
 
 mod bad_input;
+mod band;
 mod causes;
 mod claims;
 mod commands;

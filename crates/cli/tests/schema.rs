@@ -54,6 +54,14 @@ const UNTIL_DECIDED: [&str; 15] = [
     "--until-decided",
 ];
 
+/// A fitted drive with one draw.
+const FITTED: [&str; 3] = [
+    "fitted.toml",
+    include_str!("../../drives/profiles/barracuda-7200.7-ncq.toml"),
+    "\n[fit]\nseen = [{ rw = \"read\", block = 512, depth = 1, write_cache = true }]\n\
+     draws = [{ \"mechanics.seek.average_ms\" = 9 }]\n",
+];
+
 /// The outputs: the name in the page, and the commands whose outputs have that schema together.
 const OUTPUTS: [(&str, &[&[&str]]); 12] = [
     (
@@ -65,6 +73,7 @@ const OUTPUTS: [(&str, &[&[&str]]); 12] = [
             &["run", "random-read", "--on", DRIVE, "--runtime", "1s"],
             &["run", "mix.fio", "--on", DRIVE, "--set", "array=raid-5", "--set", "array.drives=4"],
             &["run", "random-read", "--on", DRIVE, "--set", "array=raid-1", "--runtime", "1s"],
+            &["run", "mix.fio", "--on", "fitted.toml"],
         ],
     ),
     (
@@ -73,6 +82,7 @@ const OUTPUTS: [(&str, &[&[&str]]); 12] = [
             &["compare", "mix.fio", "--on", DRIVE, "--vary", "drive.firmware.depth=1,8", "--runs", "2"],
             &["compare", "paced.fio", "--on", DRIVE, "--vary", "drive.firmware.depth=1,8", "--runs", "2"],
             &["compare", "random-read", "--on", DRIVE, "--vary", "drive.firmware.depth=1,8", "--runs", "2"],
+            &["compare", "mix.fio", "--on", "fitted.toml", "--vary", "drive.firmware.depth=1,8", "--runs", "2"],
             &UNTIL_DECIDED,
             // The job ends by its number of requests, so its runs are not shortened.
             &[
@@ -129,6 +139,8 @@ fn add_shape(path: &str, value: &Value, shape: &mut Shape) {
 fn folder_with_inputs() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     FILES.iter().for_each(|(name, text)| fs::write(folder.path().join(name), text).unwrap());
+    let [name, profile, fit] = FITTED;
+    fs::write(folder.path().join(name), format!("{profile}{fit}")).unwrap();
     folder
 }
 

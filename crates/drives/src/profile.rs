@@ -10,6 +10,8 @@
 //! | [`keys`] | the list of keys |
 //! | [`everyday`] | everyday cases in which a drive deviates from the arithmetic on its figures |
 //! | [`not_modelled`] | parameters of a foreign description beyond the model |
+//! | [`fit_record`] | what a fit leaves besides figures: measured loads, and drives that fit as well |
+//! | [`unseen`] | loads of a job that no measurement of a fit covered |
 //! | [`doubts`] | implausible combinations of figures |
 //! | `drive_file` | a drive as its file describes it |
 //! | `build` | figures to the model's profile |
@@ -22,13 +24,16 @@ pub(crate) use build::queue_discipline;
 pub mod doubts;
 mod drive_file;
 pub mod everyday;
+pub mod fit_record;
 pub mod keys;
 mod mechanism;
 pub mod not_modelled;
 mod reading_cache;
 mod seek;
+pub mod unseen;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use seekwise_disk::drive::profile::Profile;
 use toml::Spanned;
@@ -56,6 +61,7 @@ pub fn parse(file: &str, text: &str) -> Result<DriveFile, Vec<Diagnostic>> {
         sources: BTreeMap::new(),
         otherwise: Vec::new(),
         not_modelled: Vec::new(),
+        fit: None,
         figures: Vec::new(),
     };
     if let Some(sources) = table.remove("sources") {
@@ -66,6 +72,9 @@ pub fn parse(file: &str, text: &str) -> Result<DriveFile, Vec<Diagnostic>> {
     }
     if let Some(left) = table.remove("not_modelled") {
         drive.not_modelled = reader.read_not_modelled(&left);
+    }
+    if let Some(fit) = table.remove("fit") {
+        drive.fit = Some(Arc::new(reader.read_fit(&fit)));
     }
     for key in HEAD {
         if let Some(value) = table.remove(key) {

@@ -45,6 +45,8 @@ mod order;
 mod processor;
 mod scsi;
 
+use std::sync::Arc;
+
 use seekwise_disk::block::Control;
 use seekwise_disk::block::setting::{ArraySetting, LayerSetting};
 use seekwise_disk::host::array::layout::ArrayVolume;
@@ -63,6 +65,7 @@ use crate::figure::{
     parse_switch,
 };
 use crate::metric::Metric;
+use crate::profile::fit_record::FitRecord;
 use crate::profile::{DriveFile, ReadingCache};
 pub use hosts::{HostPreset, hosts};
 pub use keys::{JOB, STACK, VOCABULARY};
@@ -83,6 +86,8 @@ pub struct StackFile {
     order_line: usize,
     /// Changes during a run, in order of time.
     changes: Vec<ChangeRequest>,
+    /// The draw of a fitted drive that is built; `None` for its profile.
+    draw: Option<usize>,
 }
 
 /// A requested change during a run; the layers of the built stack decide whether it is possible.
@@ -134,6 +139,8 @@ pub struct BuiltStack {
     pub settings: Vec<Setting>,
     /// Settings that the drive does not accept as they are, and a layer that stands where its system has none.
     pub warnings: Vec<Diagnostic>,
+    /// The fit that the drive's profile is from, if it is a fitted one.
+    pub fit: Option<Arc<FitRecord>>,
 }
 
 impl Setting {
@@ -175,7 +182,15 @@ impl StackFile {
             };
             LayerRequest::new(layer, name)
         });
-        StackFile { file: name.to_owned(), layers: requests.collect(), order: None, order_line: 0, changes: Vec::new() }
+        let (file, layers) = (name.to_owned(), requests.collect());
+        StackFile { file, layers, order: None, order_line: 0, changes: Vec::new(), draw: None }
+    }
+
+    /// With the draw `index` of the fit that the drive's profile is from. A drive without so many draws stays as it is, and so do
+    /// figures that the stack sets.
+    #[must_use]
+    pub fn with_draw(self, index: usize) -> StackFile {
+        StackFile { draw: Some(index), ..self }
     }
 
     /// Reads a stack file; `file` is its name for messages.
@@ -348,7 +363,7 @@ impl StackFile {
         settings.extend(order.setting);
         settings.extend(changes.iter().map(change_setting));
         let warnings = drive.warnings().into_iter().chain(order.note).collect();
-        Ok(BuiltStack { stack, changes, settings, warnings })
+        Ok(BuiltStack { stack, changes, settings, warnings, fit: drive.fit })
     }
 
     /// The changes of a stack.
@@ -381,6 +396,10 @@ impl StackFile {
         let text = profile_text(name)
             .map_err(|faults| faults.into_iter().map(|reason| self.drive_error(reason)).collect::<Vec<_>>())?;
         let mut drive = cache.parse_profile(name, &text)?;
+        let draw_count = drive.fit.as_ref().map_or(0, |fit| fit.draws.len());
+        if let Some(index) = self.draw.filter(|index| *index < draw_count) {
+            drive = drive.with_draw(index)?;
+        }
         if let Some(request) = self.find_layer("drive") {
             request.removed_keys.iter().for_each(|key| drive.remove_figure(key));
             request.figures.iter().for_each(|figure| drive.replace_figure(figure.clone()));

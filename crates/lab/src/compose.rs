@@ -424,6 +424,7 @@ fn to_report_cell(made: &StudyProvenance, evidence: &Evidence<'_>, cell: usize) 
         (!responses.is_empty()).then(|| Response::average(&responses))
     };
     let mut flags: Vec<String> = runs.iter().flat_map(|run| run.warnings.iter().cloned()).collect();
+    flags.extend(runs.iter().flat_map(|run| run.fit_notes()));
     flags.sort();
     flags.dedup();
     report::ReportCell {

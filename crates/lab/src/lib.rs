@@ -14,6 +14,7 @@
 //! | [`trace`] | a recorded trace as a job |
 //! | [`jobs`] | jobs: files, configurations, scenes, sessions, traces, built-in patterns |
 //! | [`job_settings`] | the work of a job, as settings |
+//! | `job_loads` | the loads of a job, and which of them a fit has not seen |
 //! | [`plan`] | a study's cells, and the target and work of each |
 //! | `sampling_plan` | how a study is sampled until it is decided, as it is kept |
 //! | [`cut`] | losses by power cuts, from one run |
@@ -54,6 +55,7 @@ pub mod finding;
 pub mod fit;
 pub mod forest;
 pub mod inputs;
+mod job_loads;
 pub mod job_settings;
 pub mod jobs;
 pub mod outcome;

@@ -24,6 +24,7 @@ use seekwise_drives::figure::FigureOrigin;
 use seekwise_drives::key_names::real::DESTROY;
 use seekwise_drives::key_names::stack::PLACE;
 use seekwise_drives::key_names::{self, is_job_key, is_real_key, job, job_variable};
+use seekwise_drives::profile::fit_record::FitRecord;
 use seekwise_drives::stack::{BuiltStack, Setting, StackFile};
 use seekwise_formats::fio::{FioOpenFlags, WorkerIolog};
 use seekwise_formats::keys::JOB;
@@ -42,7 +43,7 @@ use crate::catalogue;
 use crate::digest::settings_hash;
 use crate::inputs::{InputRole, Inputs};
 use crate::jobs::{JobOrigin, JobQuery, LoadedJob};
-use crate::{job_settings, trace};
+use crate::{job_loads, job_settings, trace};
 
 /// A combination of levels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,6 +76,10 @@ pub struct PreparedCell {
     pub warnings: Vec<Diagnostic>,
     /// Logs of its requests that a fio job asks for.
     pub logs: Vec<WorkerIolog>,
+    /// The fit of the modelled drive, if it is a fitted one and the run is in virtual time.
+    pub fit: Option<Arc<FitRecord>>,
+    /// What the job asks of the drive that no measurement of the fit covered, in words.
+    pub unseen: Vec<String>,
 }
 
 const LENGTH: &str = "a duration such as 30 s, 10 m or 500 ms";
@@ -124,13 +129,27 @@ pub fn run_seed(study: &Study, run: u32) -> u64 {
 /// Builds what a cell runs. `inputs` gives the texts of drives, stacks and jobs; `file` names the study in errors. The
 /// key `place` names a place in real time; otherwise `stack` names an initial stack file, or `drive` a drive alone.
 pub fn prepare_cell(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<PreparedCell, Vec<Diagnostic>> {
-    let (mut target, mut settings, below) = match cell.last_value(PLACE) {
-        Some(name) if name != sim::NAME => real_time_target(file, name, cell, inputs)?,
-        _ => {
-            let BuiltStack { stack, changes, settings, warnings } = build_stack(file, cell, inputs)?;
-            (Target::Sim(Box::new(stack), changes), settings, warnings)
-        }
-    };
+    prepare_with_draw(file, cell, inputs, None)
+}
+
+/// As [`prepare_cell`], on the draw `index` of the fit that the drive's profile is from; a drive without so many draws stays as
+/// it is.
+pub fn prepare_draw(
+    file: &str,
+    cell: &Cell,
+    inputs: &Inputs<'_>,
+    index: usize,
+) -> Result<PreparedCell, Vec<Diagnostic>> {
+    prepare_with_draw(file, cell, inputs, Some(index))
+}
+
+fn prepare_with_draw(
+    file: &str,
+    cell: &Cell,
+    inputs: &Inputs<'_>,
+    draw: Option<usize>,
+) -> Result<PreparedCell, Vec<Diagnostic>> {
+    let ((mut target, mut settings, below), fit) = build_target(file, cell, inputs, draw)?;
     let of_stack = settings.len();
     let Some(name) = cell.last_value("job") else {
         return Err(vec![Diagnostic::at(file, 0, "no job").with_key("job").with_expected("a pattern or a job file")]);
@@ -188,7 +207,30 @@ pub fn prepare_cell(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prep
     let unasked = target.stack().filter(|_| !target.is_measured()).map(Stack::normalize_all);
     let kin = unasked.map_or(0, |stack| BuildHasherDefault::<DefaultHasher>::default().hash_one(stack));
     let settings = inputs.share_settings(settings);
-    Ok(PreparedCell { target, settings, hash, work, kin, job, origin, warnings, logs })
+    let unseen = unseen_by_fit(fit.as_deref(), &target, &job);
+    Ok(PreparedCell { target, settings, hash, work, kin, job, origin, warnings, logs, fit, unseen })
+}
+
+/// The target of a cell, and the fit of its drive if it is a fitted one and runs in virtual time.
+fn build_target(
+    file: &str,
+    cell: &Cell,
+    inputs: &Inputs<'_>,
+    draw: Option<usize>,
+) -> Result<(Laid, Option<Arc<FitRecord>>), Vec<Diagnostic>> {
+    match cell.last_value(PLACE) {
+        Some(name) if name != sim::NAME => Ok((real_time_target(file, name, cell, inputs)?, None)),
+        _ => {
+            let BuiltStack { stack, changes, settings, warnings, fit } = build_stack(file, cell, inputs, draw)?;
+            Ok(((Target::Sim(Box::new(stack), changes), settings, warnings), fit))
+        }
+    }
+}
+
+/// What the job asks of a fitted drive that no measurement of the fit covered.
+fn unseen_by_fit(fit: Option<&FitRecord>, target: &Target, job: &Work) -> Vec<String> {
+    let (Some(fit), Some(stack)) = (fit, target.stack()) else { return Vec::new() };
+    job_loads::unseen_parts(fit, job, stack.profile.cache.write_back)
 }
 
 /// Where the place has files or disks of its own: opens their handles, fits job and target to them, and refuses what may not be
@@ -290,7 +332,7 @@ fn real_time_target(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) ->
         source: kind.about.to_owned(),
     };
     if let PlaceSource::Stack(made) = kind.of {
-        let BuiltStack { stack, changes, mut settings, warnings } = build_stack(file, cell, inputs)?;
+        let BuiltStack { stack, changes, mut settings, warnings, .. } = build_stack(file, cell, inputs, None)?;
         if let Some(change) = changes.first() {
             let fault = Diagnostic::at(file, 0, format!("`{}` changes during a run", change.key)).with_key(CHANGES);
             return Err(vec![fault.with_expected("the same settings throughout: a run in real time has no changes")]);
@@ -333,13 +375,23 @@ type Laid = (Target, Vec<Setting>, Vec<Diagnostic>);
 /// The key of what changes during a run.
 const CHANGES: &str = "at";
 
-/// The modelled stack of a cell. Its changes are errors of `file`, whichever file has them.
-fn build_stack(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<BuiltStack, Vec<Diagnostic>> {
+/// The modelled stack of a cell, on a draw of its drive's fit if one is given. Its changes are errors of `file`, whichever file
+/// has them.
+fn build_stack(
+    file: &str,
+    cell: &Cell,
+    inputs: &Inputs<'_>,
+    draw: Option<usize>,
+) -> Result<BuiltStack, Vec<Diagnostic>> {
     let here = |fault: Diagnostic| match fault.key.as_deref() {
         Some(CHANGES) => Diagnostic { file: file.to_owned(), ..fault },
         _ => fault,
     };
     let stack = read_stack(file, cell, inputs)?;
+    let stack = match draw {
+        Some(index) => stack.with_draw(index),
+        None => stack,
+    };
     let built = stack.build_with_cache(&|name| drive_profile(name, inputs), &inputs.cache().drives);
     let built = built.map_err(|faults| faults.into_iter().map(here).collect::<Vec<_>>())?;
     if !built.changes.is_empty() {

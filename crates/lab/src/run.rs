@@ -2,6 +2,7 @@
 //! records alone.
 
 pub mod arrivals;
+mod band;
 #[cfg(test)]
 pub(crate) mod blank;
 pub mod certificate;
@@ -38,6 +39,7 @@ use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
 pub use self::arrivals::Arrivals;
+pub use self::band::{KindBand, ResponseBand};
 pub use self::commits::CommitRecord;
 pub use self::drive_counts::{DriveCounts, SyncRecord};
 pub use self::issuer::{IssuerFigures, RecordedEnds};
@@ -124,6 +126,12 @@ pub struct RunRecord {
     pub failures: u64,
     /// Doubts and notes for the reader.
     pub warnings: Vec<String>,
+    /// On a fitted drive: what the job asks that no measurement of the fit covered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unseen: Vec<String>,
+    /// The draws of the fit behind each `band`; `None` without bands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draws: Option<u32>,
     /// Response times of reads and writes together: upper edge of each bucket in ns, and how many.
     #[serde(default, skip_serializing_if = "PackedBuckets::is_empty", deserialize_with = "deserialize_histogram")]
     pub histogram: PackedBuckets,
@@ -279,6 +287,7 @@ pub fn merge_groups(runs: &[&RunRecord]) -> Vec<GroupRecord> {
             response_ms: Response::from_histogram(&histogram),
             since_due_ms: None,
             anatomy_ms: mean_anatomy(&groups),
+            band: None,
         };
         let histogram = histogram.buckets().map(|(edge, count)| (edge.nanos(), count)).collect();
         GroupRecord { name: name.to_owned(), all, histogram }
@@ -493,6 +502,9 @@ pub struct KindRecord {
     /// Mean of each part of the response, in ms; empty without requests, or in older folders without the parts.
     #[serde(default, skip_serializing_if = "MeanParts::is_empty")]
     pub anatomy_ms: MeanParts,
+    /// The range over the draws of the drive's fit, if the run was made on them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub band: Option<Box<KindBand>>,
 }
 
 impl KindRecord {
@@ -509,6 +521,7 @@ impl KindRecord {
             response_ms: Response::from_histogram(summary.tally.responses()),
             since_due_ms: Response::from_histogram(summary.tally.since_due()),
             anatomy_ms: if summary.tally.ios() > 0 { tally_anatomy(&summary.tally) } else { MeanParts::default() },
+            band: None,
         }
     }
 }
@@ -769,6 +782,8 @@ impl MeasuredRun {
             anatomy_ms: tally_anatomy(&all.tally),
             failures: figures.failures,
             warnings,
+            unseen: Vec::new(),
+            draws: None,
             histogram: pack_responses(&all.tally),
             groups: self.group_records(),
             issuer: self.issuer.clone(),

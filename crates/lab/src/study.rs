@@ -170,7 +170,7 @@ pub fn cell_record(prepared: &PreparedCell, measured: &MeasuredRun, seed: u64) -
     let PreparedCell { target, job, hash, .. } = prepared;
     let record = measured.to_record(&target.name(), job.name(), seed, warning_texts(prepared));
     let issuer = IssuerFigures { trace: trace_certificate(prepared, measured), ..record.issuer };
-    RunRecord { cell_hash: hash.clone(), issuer, ..record }
+    RunRecord { cell_hash: hash.clone(), issuer, unseen: prepared.unseen.clone(), ..record }
 }
 
 fn warning_texts(prepared: &PreparedCell) -> Vec<String> {

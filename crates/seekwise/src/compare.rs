@@ -6,16 +6,20 @@ pub mod baseline;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::slice::from_ref;
+use std::sync::Arc;
 
 use seekwise_drives::key_names::array;
+use seekwise_drives::profile::fit_record::FitRecord;
 use seekwise_formats::study::{ComparisonSpec, Factor, Study};
 use seekwise_lab::compose::pairing_words;
 use seekwise_lab::confound::differing_concerns;
+use seekwise_lab::plan::PreparedCell;
 use seekwise_lab::provenance::differing_keys;
 use seekwise_lab::rounds::SamplingAccount;
 use seekwise_lab::run::RunRecord;
 use serde_json::{Value, json};
 
+use crate::band::{ComparisonBand, compare_on_draws};
 use crate::bounds::Bounds;
 use crate::error::Error;
 use crate::observer::Observer;
@@ -54,6 +58,8 @@ pub struct Comparison {
     pub runs: u32,
     /// Whether all of these runs are made, or short ones until verdicts stand.
     pub sampling: Sampling,
+    /// On fitted drives, compares on the draws of their fits too, for the bands of the ratios.
+    pub band: bool,
 }
 
 /// The key whose values are jobs.
@@ -88,6 +94,7 @@ impl Comparison {
             metrics: Vec::new(),
             runs: RUNS,
             sampling: Sampling::Fixed,
+            band: true,
         }
     }
 
@@ -99,20 +106,43 @@ impl Comparison {
     /// Runs all sides within `bounds`; keeps nothing, and writes no file.
     pub fn run_within(&self, bounds: Bounds, observer: &dyn Observer) -> Result<StudyResult, Error> {
         let planned = study_plan::plan_built(&self.setup.files, "command line", self.study()?)?;
-        study::run_in_memory(&self.setup.files, planned, &bounds, observer)
+        let fits = cell_fits(&planned.prepared);
+        let compared = study::run_in_memory(&self.setup.files, planned, &bounds, observer)?;
+        self.add_band(compared, &fits, &bounds, observer)
     }
 
     /// Runs all sides, and keeps the runs in an empty folder of the caller's as they end, without a page. If the
     /// observer cancels, they are there ([`read_study_folder`](study::read_study_folder)).
     pub fn run_beside(&self, folder: &Path, bounds: Bounds, observer: &dyn Observer) -> Result<StudyResult, Error> {
         let options = StudyOptions { bounds, ..StudyOptions::into(folder) };
-        run_session(self.open_session(&options, observer)?, observer)
+        let session = self.open_session(&options, observer)?;
+        let fits = cell_fits(&session.planned.prepared);
+        self.add_band(run_session(session, observer)?, &fits, &bounds, observer)
     }
 
     /// Runs all sides; results and a page go to the folder of `options`. The files of the setup are read, not those of
     /// `options`.
     pub fn run_into(&self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<StudyResult, Error> {
-        finish_session(self.open_session(options, observer)?, options.folder, observer)
+        let session = self.open_session(options, observer)?;
+        let fits = cell_fits(&session.planned.prepared);
+        let compared = finish_session(session, options.folder, observer)?;
+        self.add_band(compared, &fits, &options.bounds, observer)
+    }
+
+    /// Compares again on the draws of the cells' fits, if that is asked for and they have any.
+    fn add_band(
+        &self,
+        compared: StudyResult,
+        fits: &[Option<Arc<FitRecord>>],
+        bounds: &Bounds,
+        observer: &dyn Observer,
+    ) -> Result<StudyResult, Error> {
+        if !self.band {
+            return Ok(compared);
+        }
+        let StudyResult { study, made, records, .. } = &compared;
+        let band = compare_on_draws(&self.setup.files, (study, made, records), fits, bounds, observer)?;
+        Ok(StudyResult { band, ..compared })
     }
 
     fn open_session(&self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<StudySession, Error> {
@@ -256,12 +286,25 @@ impl StudyResult {
         // Some findings of an interrupted comparison cannot be judged; in a whole one that is a fault, which is
         // reported.
         findings.retain(|finding| missing == 0 || finding.judgement.is_some());
-        let answer = ComparisonAnswer { key, values, runs: self.study.runs, missing, evidence, findings };
+        let answer = ComparisonAnswer {
+            key,
+            values,
+            runs: self.study.runs,
+            missing,
+            evidence,
+            findings,
+            band: self.band.as_ref(),
+        };
         if missing == 0 {
             answer.check_values()?;
         }
         Ok(answer)
     }
+}
+
+/// The fits of the cells' drives.
+fn cell_fits(prepared: &[PreparedCell]) -> Vec<Option<Arc<FitRecord>>> {
+    prepared.iter().map(|cell| cell.fit.clone()).collect()
 }
 
 /// The answer to a comparison, computed from its records.
@@ -280,6 +323,8 @@ pub struct ComparisonAnswer<'a> {
     /// For each metric, each value but the first against the first; in an interrupted comparison those that can be
     /// judged.
     pub findings: Vec<Finding>,
+    /// On fitted drives: the ranges of the ratios over the draws of their fits.
+    pub band: Option<&'a ComparisonBand>,
 }
 
 impl ComparisonAnswer<'_> {
@@ -342,6 +387,33 @@ impl ComparisonAnswer<'_> {
         (self.key == lose).then(|| format!("both sides lack a drive (number {from}, number {to}): {advice}"))
     }
 
+    /// What the range of a finding's ratio over the draws of the fits says about its verdict, in words.
+    pub fn band_words(&self, finding: &Finding) -> Option<String> {
+        let (band, judgement) = (self.band?, finding.judgement.as_ref()?);
+        Some(band.of_finding(finding)?.words(judgement, band.draws))
+    }
+
+    /// What a side asks of its fitted drive that no measurement of the fit covered.
+    pub fn unseen(&self, cell: usize) -> &[String] {
+        self.evidence.cell_runs(cell).first().map_or(&[], |run| &run.unseen)
+    }
+
+    /// A sentence for each side that asks what no measurement covered; one for all sides if they ask the same.
+    pub fn unseen_sentences(&self) -> Vec<String> {
+        let sides = 0..self.values.len();
+        let first = self.unseen(0);
+        if sides.clone().all(|cell| self.unseen(cell) == first) {
+            return (!first.is_empty())
+                .then(|| format!("Not seen by the fit: {}.", first.join("; ")))
+                .into_iter()
+                .collect();
+        }
+        let sides = sides.filter(|cell| !self.unseen(*cell).is_empty());
+        sides
+            .map(|cell| format!("Not seen by the fit, {}: {}.", self.side_name(cell), self.unseen(cell).join("; ")))
+            .collect()
+    }
+
     /// The mean of a metric on a side. Panics where a run has none: an answer is checked before it is handed out.
     pub fn metric_mean(&self, cell: usize, metric: &Metric) -> Interval {
         self.evidence.metric_mean(cell, metric).expect("checked before")
@@ -361,8 +433,12 @@ impl ComparisonAnswer<'_> {
             };
             let metrics: serde_json::Map<String, Value> =
                 metrics.filter_map(|metric| Some((metric.to_string(), interval(mean_of(metric)?)))).collect();
-            json!({"name": self.side_name(cell), "iops": interval(iops), "metrics": metrics,
-                   "response_ms": {"mean": mean.estimate, "low": mean.low, "high": mean.high}})
+            let mut side = json!({"name": self.side_name(cell), "iops": interval(iops), "metrics": metrics,
+                   "response_ms": {"mean": mean.estimate, "low": mean.low, "high": mean.high}});
+            if !self.unseen(cell).is_empty() {
+                side["unseen"] = json!(self.unseen(cell));
+            }
+            side
         };
         let comparison_json = |finding: &Finding| {
             let judgement = judgement_of(finding);
@@ -383,6 +459,9 @@ impl ComparisonAnswer<'_> {
             });
             if let Some(unasked) = &finding.unasked {
                 finding_json["unasked"] = unasked.as_str().into();
+            }
+            if let Some((draws, band)) = self.band.and_then(|band| Some((band.draws, band.of_finding(finding)?))) {
+                finding_json["band"] = band.json(draws);
             }
             if let Some(note) = self.degraded_note(finding) {
                 finding_json["note"] = note.into();

@@ -8,6 +8,7 @@ use seekwise_lab::run::measure_run;
 use seekwise_run::handle::RealOptions;
 use seekwise_run::place::{self, PlaceSource};
 
+use crate::band::draw_count;
 use crate::compare::Comparison;
 use crate::error::Error;
 use crate::reading::display_name;
@@ -23,13 +24,15 @@ pub struct DryRun {
     pub seconds: Vec<f64>,
     /// Bytes of the file or device that is to be measured; `None` for a modelled disk.
     pub space_bytes: Option<u64>,
+    /// On how many draws of its drives' fits all runs are made again.
+    pub draws: usize,
 }
 
 /// Simulates each side once; sides that are to be measured run on `drive`.
 pub fn dry_run(comparison: &Comparison, drive: &str) -> Result<DryRun, Error> {
     let Comparison { setup, key, values, .. } = comparison;
     let space_bytes = measured_space_bytes(setup)?;
-    let (mut seconds, inputs) = (Vec::new(), setup.files.inputs());
+    let (mut seconds, mut draws, inputs) = (Vec::new(), Vec::new(), setup.files.inputs());
     for value in values {
         let mut set: Vec<(String, String)> = setup.set.clone();
         set.push((key.clone(), value.clone()));
@@ -45,10 +48,14 @@ pub fn dry_run(comparison: &Comparison, drive: &str) -> Result<DryRun, Error> {
                 display_name(drive)
             )));
         }
+        draws.extend(Some(draw_count(&prepared)).filter(|count| *count > 0));
         let seed = Seed(setup.seed).run_seed(0).0;
         seconds.push(measure_run(&prepared.target, &prepared.job, seed, |_| {})?.last_end().nanos() as f64 / 1e9);
     }
-    Ok(DryRun { seconds, space_bytes })
+    // The bands are those of modelled disks.
+    let has_bands = comparison.band && space_bytes.is_none();
+    let draws = draws.into_iter().min().filter(|_| has_bands).unwrap_or(0);
+    Ok(DryRun { seconds, space_bytes, draws })
 }
 
 fn measured_space_bytes(setup: &Setup) -> Result<Option<u64>, Error> {

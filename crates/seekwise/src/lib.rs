@@ -39,6 +39,7 @@
 //! | [`results`] | result folders |
 //! | [`study_plan`] | a study with its plan, and results opened for it |
 //! | [`execute`] | the loop in which the runs of a plan are made |
+//! | [`band`] | predictions on a fitted drive: the range over the draws of its fit |
 //! | [`study`] | runs a study, and makes its page |
 //! | `sweep` (feature `parquet`) | a study in parts, which any machine runs |
 //! | [`prediction`] | a prediction against a measurement |
@@ -63,6 +64,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a test makes what it looks at"))]
 
 pub mod answer;
+pub mod band;
 #[cfg(not(target_family = "wasm"))]
 pub mod bench;
 pub mod bounds;

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::slice::from_ref;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use seekwise_drives::stack::ORDER_SETTING;
 use seekwise_formats::study::Study;
@@ -17,7 +18,8 @@ use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunFigures;
 use seekwise_run::work::Work;
 
-use crate::bounds::{Bounds, RunPlan};
+use crate::band::{draw_count, run_on_draws, single_run_plan};
+use crate::bounds::Bounds;
 use crate::error::Error;
 use crate::iolog::{self, Iologs};
 use crate::logging::{LoggedRun, RequestLog};
@@ -58,11 +60,13 @@ pub struct RunOptions<'a> {
     pub force: bool,
     /// The limits of what the run takes of the machine.
     pub bounds: Bounds,
+    /// On a fitted drive, runs the job on the draws of its fit too, for the bands of the figures.
+    pub band: bool,
 }
 
 impl Default for RunOptions<'_> {
     fn default() -> Self {
-        RunOptions { log: None, out: None, force: false, bounds: Bounds::new(None) }
+        RunOptions { log: None, out: None, force: false, bounds: Bounds::new(None), band: true }
     }
 }
 
@@ -139,16 +143,8 @@ impl<'a> PreparedRun<'a> {
     ) -> Result<RunResult, Error> {
         let PreparedRun { setup, cell, inputs, prepared } = self;
         let (seed, cells) = (setup.seed, from_ref(&prepared));
-        let plan = RunPlan {
-            cells,
-            runs_per_cell: 1,
-            cuts_per_run: 0,
-            passes_per_run: 1,
-            threads: 1,
-            seed,
-            until_decided: false,
-        };
-        options.bounds.threads_within_memory(&plan)?;
+        let draws = if options.band { draw_count(&prepared) } else { 0 };
+        let threads = options.bounds.threads_within_memory(&single_run_plan(&prepared, draws, seed))?;
         iolog::check_logs_writable(&prepared.logs, options.force)?;
         let (job_name, target_name) = (display_name(&setup.job), display_name(&setup.target));
         let measured = prepared.target.is_measured();
@@ -160,14 +156,15 @@ impl<'a> PreparedRun<'a> {
             let text = study.to_text();
             // The run of a study would have a seed of its own, drawn from the study's; here the seed is given.
             let sample = RunSample { seeds: vec![seed], sampling: None };
-            let made = StudyProvenance::new(sha256(text.as_bytes()), &[cell], cells, inputs.texts_read(), sample);
+            let made =
+                StudyProvenance::new(sha256(text.as_bytes()), from_ref(&cell), cells, inputs.texts_read(), sample);
             let folder = ResultFolder::begin(&setup.files, out, &text, &made, options.force)?;
             Ok((study, made, folder))
         };
         let kept = options.out.map(begin_folder).transpose()?;
         let iologs = Iologs::create(&prepared.logs, options.force)?;
         let listener = iologs.request_listener();
-        let mut progress = RunProgress::begin_reports(&prepared, observer);
+        let mut progress = RunProgress::begin_reports(&prepared, draws, observer);
         let is_cancelled = || observer.is_cancelled();
         let cutoff = RunCutoff::when_cancelled(&is_cancelled);
         let measured_run =
@@ -183,6 +180,11 @@ impl<'a> PreparedRun<'a> {
         log.finish()?;
         iologs.finish()?;
         let mut record = cell_record(&prepared, &measured_run, seed);
+        if draws > 0 {
+            let run_ended = || progress.count_run();
+            let drawn = run_on_draws((&cell, &inputs), &prepared, (seed, threads), observer, &run_ended)?;
+            record.add_bands(&drawn);
+        }
         let page = kept.map(|(study, made, mut folder)| {
             folder.append(&record)?;
             write_report(&study, &made, from_ref(&record), folder.folder())
@@ -219,22 +221,28 @@ fn require_figures(measured: &MeasuredRun, job: &Work) -> Result<(), Error> {
 /// Requests between two reports of progress.
 const REQUESTS_PER_REPORT: u64 = 1 << 14;
 
-/// Reports the progress of a run: in seconds of its place's time if the end is known, else in requests.
+/// Reports the progress of a run, then of its runs on draws: in seconds of its place's time if the end is known, else in
+/// requests.
 struct RunProgress<'a> {
     observer: &'a dyn Observer,
     by_time: bool,
     count: u64,
+    /// The steps of a run, if they are known.
+    run_steps: Option<u64>,
+    /// Runs on draws that have ended.
+    ended_draws: AtomicU64,
 }
 
 impl<'a> RunProgress<'a> {
-    fn begin_reports(prepared: &PreparedCell, observer: &'a dyn Observer) -> RunProgress<'a> {
+    fn begin_reports(prepared: &PreparedCell, draws: usize, observer: &'a dyn Observer) -> RunProgress<'a> {
         let JobExtent { seconds, requests } = job_extent(&prepared.job);
         let unit = if prepared.target.is_measured() { "seconds" } else { "virtual seconds" };
-        match seconds {
-            Some(seconds) => observer.begin_work(Some(seconds.ceil() as u64), 0, unit),
-            None => observer.begin_work(requests, 0, "requests"),
-        }
-        RunProgress { observer, by_time: seconds.is_some(), count: 0 }
+        let (run_steps, unit) = match seconds {
+            Some(seconds) => (Some(seconds.ceil() as u64), unit),
+            None => (requests, "requests"),
+        };
+        observer.begin_work(run_steps.map(|steps| steps.saturating_mul(1 + draws as u64)), 0, unit);
+        RunProgress { observer, by_time: seconds.is_some(), count: 0, run_steps, ended_draws: AtomicU64::new(0) }
     }
 
     fn count_request(&mut self, record: &Record) {
@@ -242,6 +250,14 @@ impl<'a> RunProgress<'a> {
         if self.count.is_multiple_of(REQUESTS_PER_REPORT) {
             let seconds = record.completion.finished.nanos() / 1_000_000_000;
             self.observer.report_done(if self.by_time { seconds } else { self.count });
+        }
+    }
+
+    /// Counts a run on a draw, after the run itself.
+    fn count_run(&self) {
+        let ended = 1 + self.ended_draws.fetch_add(1, Ordering::Relaxed);
+        if let Some(steps) = self.run_steps {
+            self.observer.report_done(steps.saturating_mul(1 + ended));
         }
     }
 }

@@ -18,6 +18,7 @@ use seekwise_lab::run::{GroupRecord, RunRecord, merge_groups};
 use seekwise_lab::stats::{Interval, Judgement};
 use serde_json::json;
 
+use crate::band::ComparisonBand;
 use crate::bounds::Bounds;
 use crate::error::Error;
 use crate::execute::{Progress, make_runs};
@@ -58,6 +59,8 @@ pub struct StudyResult {
     pub records: Vec<RunRecord>,
     /// The page, where results are kept in a folder.
     pub page: Option<PathBuf>,
+    /// Of a comparison on fitted drives: the range over the draws of their fits. It is not kept.
+    pub band: Option<ComparisonBand>,
 }
 
 impl StudyResult {
@@ -203,7 +206,7 @@ fn run_missing(
     let progress = Progress::begin(observer, planned.run_count(), done.len() as u64);
     let records = make_runs(&planned, None, threads, &progress, done, store)?;
     let (study, made) = planned.into_study_and_origin();
-    Ok(StudyResult { study, made, records, page: None })
+    Ok(StudyResult { study, made, records, page: None, band: None })
 }
 
 /// Makes the missing runs of an opened study, and its page.
@@ -239,7 +242,7 @@ fn read_results_quietly(files: &Files, folder: &Path) -> Result<StudyResult, Err
     let manifest = results::read_study_manifest(files, folder)?;
     let study = parse_kept_study(folder, &manifest)?;
     let records = results::read_records(files, folder, &manifest)?;
-    Ok(StudyResult { study, made: manifest.made, records, page: Some(folder.join(PAGE)) })
+    Ok(StudyResult { study, made: manifest.made, records, page: Some(folder.join(PAGE)), band: None })
 }
 
 /// Parses the study that `folder` keeps.

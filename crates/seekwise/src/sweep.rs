@@ -276,7 +276,7 @@ impl SweepPlan {
             }
         }
         let page = Some(write_report(&study, &self.made, &records, folder)?);
-        Ok(StudyResult { study, made: self.made.clone(), records, page })
+        Ok(StudyResult { study, made: self.made.clone(), records, page, band: None })
     }
 }
 

@@ -72,6 +72,9 @@ pub struct CompareArgs {
     /// The number and length of runs.
     #[command(flatten)]
     pub sampling: SamplingArgs,
+    /// On fitted drives, leave out the comparison on the draws of their fits, and so the band of the ratio.
+    #[arg(long)]
+    pub no_band: bool,
     /// How to print the answer [default: text].
     #[arg(long, value_enum, conflicts_with_all = ["against", "dry_run"])]
     pub format: Option<AnswerFormat>,

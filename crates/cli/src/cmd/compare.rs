@@ -49,6 +49,7 @@ pub fn run_command(args: &args::CompareArgs, files: &Files, bounds: &Bounds, jso
     let VariedKey { key, values, list } = VariedKey::from_args(args)?;
     let mut comparison = Comparison::new(setup, key, values);
     (comparison.list, comparison.metrics, comparison.runs) = (Some(list), args.metric.clone(), args.runs);
+    comparison.band = !args.no_band;
     comparison.sampling = args.sampling.requested_sampling().unwrap_or(Sampling::Fixed);
     if let Some(drive) = &args.dry_run {
         return dry_run::print_estimate(&comparison, drive, json);
@@ -154,6 +155,7 @@ impl ComparisonText<'_> {
             }
             text.push('\n');
         }
+        self.unseen_sentences().iter().for_each(|unseen| text.push_str(&format!("{unseen}\n")));
         self.doubts().iter().for_each(|doubt| text.push_str(&format!("{doubt}\n")));
         let (method, account) = self.method_sentences();
         text.push_str(&format!("{method}; {}", self.interval_words()));
@@ -240,6 +242,9 @@ impl ComparisonText<'_> {
         let mut text = format!("{}\n", self.verdict_line(finding));
         if finding.refused.is_some() {
             return text;
+        }
+        if let Some(band) = self.band_words(finding) {
+            text.push_str(&format!("  Band: {band}\n"));
         }
         if let Some(cause) = &finding.cause {
             let unasked = finding.unasked.as_ref().map_or(String::new(), |why| format!("; {why}"));

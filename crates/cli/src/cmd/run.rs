@@ -33,6 +33,9 @@ pub fn run_command(args: &args::RunArgs, files: &Files, bounds: &Bounds, json: b
     let mut options = RunOptions::default();
     (options.log, options.out) = (args.log.as_deref(), args.out.as_deref());
     (options.force, options.bounds) = (args.force, *bounds);
+    // The other formats have no place for bands.
+    let has_bands = matches!(format, ResultFormat::Text | ResultFormat::Json) || args.out.is_some();
+    options.band = has_bands && !args.no_band;
     let progress = args
         .out
         .as_deref()

@@ -59,6 +59,11 @@ impl<'a> FigureReader<'a> {
         self.line_starts.partition_point(|&start| start <= byte)
     }
 
+    /// The text of these bytes.
+    pub(crate) fn text_at(&self, bytes: std::ops::Range<usize>) -> &'a str {
+        self.text.get(bytes).unwrap_or_default()
+    }
+
     /// A diagnostic about a line of this file.
     pub fn diagnostic(&self, line: usize, message: impl Into<String>) -> Diagnostic {
         Diagnostic::at(self.file, line, message)

@@ -1,8 +1,10 @@
 //! A drive as its file describes it: the head and the figures.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::everyday::CaseException;
+use super::fit_record::FitRecord;
 use super::keys::KEYS;
 use super::not_modelled::ForeignParameter;
 use crate::figure::{Figure, FigureValue};
@@ -28,6 +30,8 @@ pub struct DriveFile {
     pub otherwise: Vec<CaseException>,
     /// Parameters of a foreign description that are not modelled.
     pub not_modelled: Vec<ForeignParameter>,
+    /// The loads and the draws of the fit that the figures are from.
+    pub fit: Option<Arc<FitRecord>>,
     pub(super) figures: Vec<Figure>,
 }
 

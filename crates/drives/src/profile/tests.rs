@@ -1,5 +1,6 @@
 //! Tests of profiles: the texts of errors, word for word, and the figures of a built drive.
 
+use super::fit_record::{LoadPattern, SeenLoad};
 use super::*;
 
 /// A small whole profile: 2 heads, 2 zones, 8,000 slots.
@@ -450,5 +451,102 @@ fn a_profile_names_the_cases_in_which_its_drive_deviates() {
     assert!(
         error("\"random reads, 4 KiB, depth 2\" = { misses = \"a\", measured = \"@b\" }\n")
             .contains("unknown source `@b`")
+    );
+}
+
+/// A `[fit]` that is right.
+const FIT: &str = r#"
+[fit]
+seen = [
+    { rw = "randread", block = 4096, depth = 1, write_cache = true },
+    { rw = "read", block = 1048576, depth = 4, write_cache = false },
+]
+draws = [
+    { "mechanics.seek.average_ms" = 4.2, "firmware.queue.policy" = "sstf" },
+    { mechanics.rpm = 7300, "cache.write_back" = false, "mechanics.seek.points" = [[1, 0.5],
+        [100, 1.2]] },
+]
+"#;
+
+#[test]
+fn a_fit_leaves_loads_and_draws() {
+    let drive = parse("d.toml", &format!("{SMALL}{FIT}")).unwrap();
+    let fit = drive.fit.as_ref().unwrap();
+    let loads =
+        [SeenLoad::new(LoadPattern::RandomRead, 4096, 1, true), SeenLoad::new(LoadPattern::Read, 1 << 20, 4, false)];
+    assert_eq!(fit.seen, loads);
+    let [first, second] = [0, 1].map(|index| drive.with_draw(index).unwrap());
+    let text = |drive: &DriveFile, key: &str| drive.figure(key).map(|figure| figure.value.to_string());
+    assert_eq!(text(&first, "mechanics.seek.average_ms").as_deref(), Some("4.2"));
+    assert_eq!(text(&first, "firmware.queue.policy").as_deref(), Some("sstf"));
+    assert_eq!(first.number("mechanics.rpm"), Some(7200.0), "it differs in what it lists alone");
+    assert_eq!(
+        (second.number("mechanics.rpm"), text(&second, "cache.write_back").as_deref()),
+        (Some(7300.0), Some("false"))
+    );
+    assert_eq!(text(&second, "mechanics.seek.points").as_deref(), Some("2 points"));
+    let rpm = second.figure("mechanics.rpm").unwrap();
+    assert_eq!((rpm.kind, rpm.source.as_str()), (FigureOrigin::Fitted, "draw 2 of the fit"));
+    let absent = drive.with_draw(2).unwrap_err()[0].to_string();
+    assert_eq!(absent, "d.toml: `fit.draws`: there is no draw 2; expected a number below 2");
+}
+
+#[test]
+fn what_the_user_sets_no_draw_changes() {
+    let mut drive = parse("d.toml", &format!("{SMALL}{FIT}")).unwrap();
+    drive.set("mechanics.seek.average_ms", "5").unwrap();
+    let drawn = drive.with_draw(0).unwrap();
+    assert_eq!(drawn.number("mechanics.seek.average_ms"), Some(5.0));
+    assert_eq!(drawn.figure("firmware.queue.policy").unwrap().value.to_string(), "sstf");
+}
+
+#[test]
+fn a_wrong_fit_is_an_error_at_its_line() {
+    let head = SMALL.lines().count();
+    let assert_fault = |old: &str, new: &str, line: usize, expected: &str| {
+        assert!(FIT.contains(old), "{old}");
+        let faults = parse("d.toml", &format!("{SMALL}{}", FIT.replace(old, new))).unwrap_err();
+        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        assert_eq!(faults, [format!("d.toml:{}: {expected}", head + line)]);
+    };
+    assert_fault(
+        "draws = [",
+        "drawns = []\ndraws = [",
+        7,
+        "`fit.drawns`: unknown key; expected one of seen, draws; did you mean `draws`?",
+    );
+    assert_fault(
+        "\"randread\"",
+        "\"randraed\"",
+        4,
+        "`fit.seen.rw`: invalid value; expected one of read, write, randread, randwrite, rw, randrw; did you mean `randread`?",
+    );
+    assert_fault(
+        "depth = 4",
+        "depth = 0",
+        5,
+        "`fit.seen.depth`: invalid value; expected a whole number from 1 to 65536",
+    );
+    assert_fault(", write_cache = true", "", 4, "`fit.seen.write_cache`: missing key; expected true or false");
+    assert_fault(
+        "mechanics.seek.average_ms",
+        "mechanics.seek.avrage_ms",
+        8,
+        "`fit.draws.mechanics.seek.avrage_ms`: unknown key; did you mean `mechanics.seek.average_ms`?",
+    );
+    assert_fault(
+        "\"sstf\"",
+        "\"best\"",
+        8,
+        "`fit.draws.firmware.queue.policy`: unknown word `best`; expected one of fcfs, sstf, look, clook, sptf",
+    );
+    let loads = "    { rw = \"read\", block = 512, depth = 1, write_cache = true },\n".repeat(999);
+    assert_fault("seen = [\n", &format!("seen = [\n{loads}"), 3, "`fit.seen`: has 1001 entries; expected at most 1000");
+    let draws = "    {},\n".repeat(99);
+    assert_fault(
+        "draws = [\n",
+        &format!("draws = [\n{draws}"),
+        7,
+        "`fit.draws`: has 101 entries; expected at most 100",
     );
 }

@@ -117,7 +117,7 @@ impl PendingReview {
             let (study, made) = planned.into_study_and_origin();
             let (page, report) =
                 compose_page(&study, &made, &records, &results::checked_subfolder(options.folder, part.folder())?)?;
-            let studied = StudyResult { study, made, records, page: Some(page) }.require_requests()?;
+            let studied = StudyResult { study, made, records, page: Some(page), band: None }.require_requests()?;
             let chapter = part_chapter(part, &studied.study, report);
             drop(studied);
             // A copy: the original lies among the part's records and would keep the memory between its pieces.

@@ -10,14 +10,18 @@ use crate::exit::{CommandAnswer, CommandResult};
 
 /// Prints the estimate.
 pub fn print_estimate(comparison: &Comparison, drive: &str, json: bool) -> CommandResult {
-    let DryRun { seconds, space_bytes, .. } = dry_run::dry_run(comparison, drive)?;
+    let DryRun { seconds, space_bytes, draws, .. } = dry_run::dry_run(comparison, drive)?;
     let Comparison { setup, key, values, runs, .. } = comparison;
-    let total_s = seconds.iter().sum::<f64>() * f64::from(*runs);
+    let total_s = seconds.iter().sum::<f64>() * f64::from(*runs) * (1 + draws) as f64;
     if json {
         let sides =
             values.iter().zip(&seconds).map(|(value, run_s)| json!({"name": format!("{key}={value}"), "run_s": run_s}));
-        print_json(&json!({"dry_run": true, "seconds": total_s, "runs": runs, "drive": drive,
-                           "sides": sides.collect::<Vec<_>>()}))?;
+        let mut estimate = json!({"dry_run": true, "seconds": total_s, "runs": runs, "drive": drive,
+                                  "sides": sides.collect::<Vec<_>>()});
+        if draws > 0 {
+            estimate["draws"] = draws.into();
+        }
+        print_json(&estimate)?;
         return Ok(CommandAnswer::Done);
     }
     let mut text = String::new();
@@ -30,11 +34,15 @@ pub fn print_estimate(comparison: &Comparison, drive: &str, json: bool) -> Comma
         }
         None => " of virtual time; the simulation itself is much faster".to_owned(),
     };
-    print_text(&format!(
-        "{text}{} sides of {runs} runs: about {}{assumption}.",
-        values.len(),
-        format_duration(total_s)
-    ))?;
+    let sides = values.len();
+    let band = match draws {
+        0 => String::new(),
+        draws => {
+            let all_runs = (1 + draws as u64) * sides as u64 * u64::from(*runs);
+            format!(" They run again on {draws} draws of the fit, {all_runs} runs in all; --no-band leaves these out.")
+        }
+    };
+    print_text(&format!("{text}{sides} sides of {runs} runs: about {}{assumption}.{band}", format_duration(total_s)))?;
     Ok(CommandAnswer::Done)
 }
 

@@ -21,7 +21,7 @@ impl ComparisonText<'_> {
                 text += &self.cause_and_notes(finding);
             }
         }
-        for doubt in self.doubts() {
+        for doubt in self.unseen_sentences().into_iter().chain(self.doubts()) {
             text += &format!("{}\n\n", escape_markdown(&doubt));
         }
         let (method, account) = self.method_sentences();
@@ -62,7 +62,9 @@ impl ComparisonText<'_> {
     /// The cause of a difference, secondary figures that got worse, and notes.
     fn cause_and_notes(&self, finding: &Finding) -> String {
         let sides = [finding.from, finding.to].map(|cell| escape_markdown(&self.side_name(cell)));
-        let mut text = finding.cause.as_ref().map_or(String::new(), |cause| cause_table(cause, &sides));
+        let band =
+            self.band_words(finding).map_or(String::new(), |band| format!("Band: {}.\n\n", escape_markdown(&band)));
+        let mut text = band + &finding.cause.as_ref().map_or(String::new(), |cause| cause_table(cause, &sides));
         if let Some(unasked) = &finding.unasked {
             text += &format!("Nothing changed: {}.\n\n", escape_markdown(unasked));
         }

@@ -80,6 +80,7 @@ pub fn format_run(
         format!("{}\n", wrap_text(&format!("Layers from the program down: {layers}, drive"), width))
     });
     let mut text = format!("{}\n{layers}\n{}\n", wrap_text(&title, width), kinds.draw(width));
+    text.push_str(&fit_text(record, width));
     if !record.issuer.operations.is_empty() {
         text.push_str(&format!("\nWhat the programs did:\n{}\n", operations_table(record).draw(width)));
     }
@@ -131,6 +132,12 @@ pub fn format_run(
         text.push_str(&format!("{}\n", wrap_text(&format!("Note: {trouble}."), width)));
     }
     Ok(text)
+}
+
+/// On a fitted drive: which drives the bands cover, and what the fit has not seen.
+fn fit_text(record: &RunRecord, width: usize) -> String {
+    let sentences: Vec<String> = record.band_sentence().into_iter().chain(record.unseen_sentence()).collect();
+    if sentences.is_empty() { String::new() } else { format!("\n{}\n", wrap_text(&sentences.join("\n"), width)) }
 }
 
 /// What an array did: its members, its rebuilds and checks.
@@ -238,12 +245,30 @@ fn kinds_table(record: &RunRecord) -> Table {
     {
         if view.ios > 0 {
             table.add_row(std::iter::once(name.to_owned()).chain(format_figures(view)));
+            add_band_rows(&mut table, view);
         }
     }
     for group in &record.groups {
         table.add_row(std::iter::once(group.name.clone()).chain(format_figures(&group.all)));
+        add_band_rows(&mut table, &group.all);
     }
     table
+}
+
+/// Adds the least and the most of each figure over the draws of a fit, below the figures themselves.
+fn add_band_rows(table: &mut Table, view: &KindRecord) {
+    let Some(band) = view.band.as_deref() else { return };
+    for (end, name) in ["  least", "  most"].into_iter().enumerate() {
+        let times = band.response_ms.map(|r| [r.mean, r.p50, r.p90, r.p95, r.p99, r.p99_9, r.p99_99, r.max]);
+        let times = times.map_or([(); 8].map(|()| "–".to_owned()), |times| times.map(|ms| format!("{:.3}", ms[end])));
+        let rates = ["".to_owned(), format!("{:.1}", band.iops[end]), rate_text(band.bytes_per_s[end])];
+        table.add_row(std::iter::once(name.to_owned()).chain(rates).chain(times));
+    }
+}
+
+/// A rate in MB/s; a dash for what moves no bytes.
+fn rate_text(bytes_per_s: f64) -> String {
+    if bytes_per_s > 0.0 { format!("{:.2}", bytes_per_s / 1e6) } else { "–".to_owned() }
 }
 
 /// Reads and writes together between changes of settings.
@@ -288,8 +313,7 @@ fn format_figures(view: &KindRecord) -> Vec<String> {
             [r.mean, r.p50, r.p90, r.p99, r.p99_9, r.p99_99, r.max].map(Some);
         [mean, p50, p90, r.p95, p99, p99_9, p99_99, max]
     });
-    let rate = if view.bytes_per_s > 0.0 { format!("{:.2}", view.bytes_per_s / 1e6) } else { "–".to_owned() };
-    let mut figures = vec![view.ios.to_string(), format!("{:.1}", view.iops), rate];
+    let mut figures = vec![view.ios.to_string(), format!("{:.1}", view.iops), rate_text(view.bytes_per_s)];
     let format_ms = |ms: Option<f64>| ms.map_or("–".to_owned(), |ms| format!("{ms:.3}"));
     figures.extend(times.unwrap_or_default().map(format_ms));
     figures
