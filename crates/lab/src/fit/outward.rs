@@ -35,7 +35,7 @@ use super::points::{JobLoad, MeasuredPoint};
 use super::sensitivity::Sensitivity;
 use super::{FitResult, FitTask};
 use contradiction::Contradiction;
-use descent::{Descent, Effects, TriedPoint};
+use descent::{Descent, Effects, RuleFamily, TriedPoint};
 use draws::{ParameterSpread, Posterior};
 pub use misfit::Scatter;
 use parameters::JobParameter;
@@ -111,7 +111,8 @@ pub(crate) fn fit_jobs(task: FitTask<'_>, listener: FitListener<'_>) -> Option<F
     let all_data = without_default_holds(data);
     let origin = original_point(&parameters);
     let effects = Effects::new(parameters.len());
-    let found = search_then_refit(&of_jobs, &first, &all_data, &effects);
+    let families = draws::rule_families(drive, &of_jobs);
+    let found = search_then_refit(&of_jobs, &first, &all_data, (&effects, &families));
     let ending = first.ending();
     if ending.is_some() {
         first.reopen_for_judging();
@@ -165,19 +166,19 @@ fn search_then_refit(
     parameters: &[JobParameter],
     first: &PointEvaluator<'_>,
     all_data: &[FitData],
-    effects: &Effects,
+    tools: (&Effects, &[RuleFamily]),
 ) -> Found {
     let origin: Vec<f64> = parameters.iter().map(|it| it.parameter.origin).collect();
     let second = first.with_data(all_data, "All");
     let (short_seen, short_all) = (first.data_with_short_jobs(), second.data_with_short_jobs());
     let (first_short, second_short) = (first.with_data(&short_seen, "Rough"), first.with_data(&short_all, "RoughAll"));
-    let mut descent = Descent::new(&first_short, parameters, effects);
+    let mut descent = Descent::new(&first_short, parameters, tools);
     let judged = search(&mut descent, origin.clone());
     let predicted_at = held_choice(first, &origin, &judged);
     let has_more = second.seen_job_count() > first.seen_job_count();
     let mut start = judged.last().map_or(origin.clone(), |tried| tried.point.clone());
     if has_more {
-        descent = Descent::new(&second_short, parameters, effects);
+        descent = Descent::new(&second_short, parameters, tools);
         start = search(&mut descent, start).pop().map_or(predicted_at.clone(), |tried| tried.point);
     }
     let mut whole = descent.on(&second);
@@ -192,7 +193,7 @@ fn search_then_refit(
     let point = no_worse_point(first, &origin, &predicted_at, best.point.clone());
     let kept = point == best.point && !first.ended_at_checkpoint();
     first.begin_stage("what else it may be", expected_last_points(parameters));
-    let spread = if kept { spread_around(&descent, &best.point, observations) } else { None };
+    let spread = if kept { spread_around(&descent, &whole, best, observations) } else { None };
     Found { point, predicted_at, scatter: whole.misfit.scatter, spread }
 }
 
@@ -206,7 +207,7 @@ fn search(descent: &mut Descent<'_, '_>, start: Vec<f64>) -> Vec<TriedPoint> {
         }
         best = descent.descend(best, stage, FIRST_STEPS);
         if stage == FitStage::Arm {
-            best = try_speeds(descent, best);
+            best = try_speeds(descent, best, FitStage::Arm);
         }
         best = descent.improve_rules(best, stage);
         best = descent.descend(best, stage, LATER_STEPS);
@@ -220,7 +221,11 @@ fn search(descent: &mut Descent<'_, '_>, start: Vec<f64>) -> Vec<TriedPoint> {
     for stage in FitStage::ALL.into_iter().filter(|stage| descent.has_data_of(*stage)).collect::<Vec<_>>() {
         best = descent.valued(best, FitStage::Writes);
         best = descent.improve_rules_for_all(best, stage);
+        if stage >= FitStage::Queue {
+            best = descent.improve_rule_pairs(best, stage);
+        }
     }
+    best = try_speeds(descent, best, FitStage::Writes);
     best = descent.descend(best, FitStage::Writes, LATER_STEPS);
     descent.settle_scatter(&best);
     after.push(best);
@@ -228,7 +233,8 @@ fn search(descent: &mut Descent<'_, '_>, start: Vec<f64>) -> Vec<TriedPoint> {
 }
 
 /// Tries other speeds of the spindle, with density and seek that go with them, if the data show how the times of single requests spread.
-fn try_speeds(descent: &mut Descent<'_, '_>, best: TriedPoint) -> TriedPoint {
+fn try_speeds(descent: &mut Descent<'_, '_>, best: TriedPoint, until: FitStage) -> TriedPoint {
+    let best = descent.valued(best, until);
     let place = |key: &str| descent.parameters.iter().position(|it| it.parameter.key == key);
     let Some(speed) = place(figure::MECHANICS_RPM) else { return best };
     let (density, average) = (place(figure::GEOMETRY_ZONES), place(figure::MECHANICS_SEEK_AVERAGE_MS));
@@ -246,14 +252,15 @@ fn try_speeds(descent: &mut Descent<'_, '_>, best: TriedPoint) -> TriedPoint {
         .unzip();
         descent.moved(&best.point, &numbers, &steps)
     };
-    let others = prior::SPEEDS.iter().filter(|rpm| (*rpm / best.point[speed] - 1.0).abs() > SAME_SPEED);
+    let possible = prior::possible_speeds(descent.evaluator.drive);
+    let others = possible.iter().filter(|rpm| (*rpm / best.point[speed] - 1.0).abs() > SAME_SPEED);
     let starts: Vec<(f64, Vec<f64>)> = others.map(|rpm| (*rpm, at_speed(*rpm))).collect();
     let usual = best.point[speed];
     let mut found = Vec::new();
     for (rpm, start) in starts {
         descent.expect_speed(speed, rpm);
-        if let Some(tried) = descent.try_point(start, FitStage::Arm) {
-            found.push((rpm, descent.descend(tried, FitStage::Arm, LATER_STEPS)));
+        if let Some(tried) = descent.try_point(start, until) {
+            found.push((rpm, descent.descend(tried, until, LATER_STEPS)));
         }
     }
     let nearest = found.into_iter().min_by(|a, b| a.1.value.total_cmp(&b.1.value));
@@ -289,10 +296,15 @@ fn no_worse_point(first: &PointEvaluator<'_>, origin: &[f64], predicted_at: &[f6
     [point, predicted_at.to_vec()].into_iter().find(is_no_worse).unwrap_or_else(|| origin.to_vec())
 }
 
-/// What else the drive may be.
-fn spread_around(descent: &Descent<'_, '_>, point: &[f64], observations: f64) -> Option<Spread> {
-    let best = descent.try_point(point.to_vec(), FitStage::Writes)?;
-    let slopes = descent.slopes(&best, &descent.numbers_until(FitStage::Writes), FitStage::Writes);
+/// What else the drive may be. /// Slopes are those of whole jobs, whose figures scatter less; alternatives are tried on short ones.
+fn spread_around(
+    descent: &Descent<'_, '_>,
+    whole: &Descent<'_, '_>,
+    best: TriedPoint,
+    observations: f64,
+) -> Option<Spread> {
+    let slopes = whole.slopes(&best, &whole.numbers_until(FitStage::Writes), FitStage::Writes);
+    let best = descent.try_point(best.point, FitStage::Writes)?;
     let posterior = Posterior::around(descent, &best, slopes, observations)?;
     let draws = posterior.draws(descent, &best);
     let (of, correlations) = (posterior.intervals(descent), posterior.correlations());

@@ -13,6 +13,8 @@ use super::evaluator::{EarlyEnd, FitEnding};
 use super::interval::ValueInterval;
 use super::judge::RejectionReason;
 use super::loss::which_are_near_previous;
+use super::outward::Scatter;
+use super::outward::contradiction::Contradiction;
 use super::parameter::{FigureMark, Parameter, drive_at_point};
 use super::points::{MeasuredFigure, MeasuredPoint};
 use super::strain::{self, StrainedFigure};
@@ -57,6 +59,13 @@ pub struct FitReport {
     pub keys: Vec<KeyEffect>,
     /// Figures at an end of their range.
     pub strained: Vec<StrainedFigure>,
+    /// Of a fit to jobs: stated figures that the data contradict, and figures that are symptoms of something else.
+    pub contradictions: Vec<Contradiction>,
+    /// Of a fit to jobs: how many drives that meet the data as well the profile carries.
+    pub draws: usize,
+    /// Of a fit to jobs: how far measurements scatter around the fitted drive, as shares: whole runs, and of their own rates and means,
+    /// middle percentiles and tails.
+    pub scatter: Option<Scatter>,
     /// Points tried.
     pub tried: u64,
     /// The early end of the fit; nothing if it is complete.
@@ -193,7 +202,14 @@ pub fn build_report(drive: &DriveFile, data: &[FitData], fitted: &FitResult) -> 
         traces: Vec::new(),
         points: Vec::new(),
         keys: key_effects(fitted),
-        strained: strain::strained_figures(drive, data, fitted, &cache)?,
+        strained: match fitted.outward {
+            None => strain::strained_figures(drive, data, fitted, &cache)?,
+            // Its contradictions say what is wrong.
+            Some(_) => Vec::new(),
+        },
+        contradictions: fitted.outward.as_ref().map_or_else(Vec::new, |findings| findings.contradictions.clone()),
+        draws: fitted.outward.as_ref().map_or(0, |findings| findings.draws.len()),
+        scatter: fitted.outward.as_ref().and_then(|findings| findings.scatter),
         tried: fitted.points,
         ending: fitted.ending,
         warnings: Vec::new(),
@@ -208,6 +224,11 @@ pub fn build_report(drive: &DriveFile, data: &[FitData], fitted: &FitResult) -> 
                 }
             }
         }
+    }
+    if let Some(findings) = &fitted.outward {
+        // What was held back stands as it was predicted, before the fit saw it.
+        let held = report.points.iter_mut().filter(|point| point.held);
+        held.zip(&findings.predicted).for_each(|(point, predicted)| point.after = *predicted);
     }
     report.warnings = collect_warnings(&report, data, drive.build_profile(&cache)?.mechanics.revolution());
     Ok(report)
@@ -410,6 +431,7 @@ fn collect_warnings(report: &FitReport, data: &[FitData], revolution: Span) -> V
         warnings.push("nothing was held back: nothing was tried on data that the search did not see".to_owned());
     }
     warnings.extend(report.strained.iter().map(StrainedFigure::warning_text));
+    warnings.extend(report.contradictions.iter().map(|contradiction| contradiction.says.clone()));
     warnings.extend(report.ending.as_ref().map(early_end_text));
     if report.figures.is_empty() && report.ending.is_none() {
         warnings.push("nothing moved: the profile is as it was".to_owned());

@@ -66,8 +66,10 @@ fn symptom(drive: &DriveFile, it: &JobParameter, found: f64) -> Option<String> {
     let (range, prior) = (it.parameter.range()?, it.prior?);
     let at_end = found == range.round_to_step(range.low) || found == range.round_to_step(range.high);
     let coordinate = |value: f64| if range.log { value.max(1e-9).ln() } else { value };
-    let is_far = (coordinate(found) - coordinate(it.parameter.origin)).abs() > SYMPTOM * prior.deviation;
-    let is_end = at_end && found != it.parameter.origin && found > 0.0;
+    let deviations = (coordinate(found) - coordinate(it.parameter.origin)).abs() / prior.deviation;
+    let is_far = deviations > SYMPTOM;
+    // Electronics that cost nothing measurable are possible.
+    let is_end = at_end && deviations > 1.0;
     if !(is_end || is_far) || [figure::MECHANICS_RPM, figure::GEOMETRY_ZONES].contains(&it.parameter.key) {
         return None;
     }

@@ -25,6 +25,9 @@ const RULE_COST: f64 = 6.0;
 /// The most rules that change one after another in a stage.
 const RULE_CHANGES: usize = 5;
 
+/// The changes that are tried together with each other change.
+const PAIRED: usize = 3;
+
 /// The choices that are simulated with numbers that follow.
 const SIMULATED_CHOICES: usize = 5;
 
@@ -52,6 +55,14 @@ pub(crate) struct Descent<'a, 'b> {
     pub parameters: &'a [JobParameter],
     pub misfit: Misfit,
     effects: &'a Effects,
+    families: &'a [RuleFamily],
+}
+
+/// The rules of a stage as a drive of the catalogue has them together: one change leads to what its maker chose.
+#[derive(Clone, Debug)]
+pub(crate) struct RuleFamily {
+    pub stage: FitStage,
+    pub change: RuleChange,
 }
 
 /// For each parameter the largest change of each seen figure that a search has met, as logarithms.
@@ -94,7 +105,7 @@ impl<'a, 'b> Descent<'a, 'b> {
     pub(crate) fn new(
         evaluator: &'a PointEvaluator<'b>,
         parameters: &'a [JobParameter],
-        effects: &'a Effects,
+        (effects, families): (&'a Effects, &'a [RuleFamily]),
     ) -> Descent<'a, 'b> {
         let jobs = evaluator.data().iter().flat_map(|data| match data {
             FitData::Points(points) => points.as_slice(),
@@ -102,7 +113,7 @@ impl<'a, 'b> Descent<'a, 'b> {
         });
         let rows = figure_rows(jobs.filter(|point| !point.held));
         let misfit = Misfit { rows, priors: prior_rows(parameters), scatter: Scatter::FIRST };
-        Descent { evaluator, parameters, misfit, effects }
+        Descent { evaluator, parameters, misfit, effects, families }
     }
 
     /// The same search on other data of the same jobs, such as whole ones.
@@ -110,7 +121,7 @@ impl<'a, 'b> Descent<'a, 'b> {
     where
         'a: 'c,
     {
-        Descent { evaluator, parameters: self.parameters, misfit: self.misfit.clone(), effects: self.effects }
+        Descent { evaluator, misfit: self.misfit.clone(), ..*self }
     }
 
     /// True if some seen figure belongs to the stage.
@@ -206,7 +217,7 @@ impl<'a, 'b> Descent<'a, 'b> {
     /// with everything, averages out.
     fn difference(&self, index: usize) -> f64 {
         let Some(prior) = self.parameters[index].prior else { return 0.0 };
-        if prior.range.log { (0.4 * prior.deviation).clamp(0.04, 0.3) } else { 0.5 * prior.deviation }
+        if prior.range.log { (0.4 * prior.deviation).clamp(0.04, 0.3) } else { 1.5 * prior.deviation }
     }
 
     /// Descends from `start` with the numbers up to a stage, on its data.
@@ -256,8 +267,9 @@ impl<'a, 'b> Descent<'a, 'b> {
             let depth = word(figure::FIRMWARE_DEPTH, "32");
             let orders = ["sptf", "look"].map(|order| word(figure::FIRMWARE_QUEUE_POLICY, order));
             changes.extend(orders.into_iter().filter_map(|order| Some(vec![depth?, order?])));
-            changes.retain(|change| change.iter().any(|(index, word)| point[*index] != *word));
         }
+        changes.extend(self.families.iter().filter(|family| family.stage == stage).map(|family| family.change.clone()));
+        changes.retain(|change| change.iter().any(|(index, value)| point[*index] != *value));
         changes
     }
 
@@ -340,6 +352,27 @@ impl<'a, 'b> Descent<'a, 'b> {
                 break;
             }
             best = found;
+        }
+        best
+    }
+
+    /// Tries two changes of a stage's rules at once: a rule may only help beside another.
+    pub(crate) fn improve_rule_pairs(&self, start: TriedPoint, stage: FitStage) -> TriedPoint {
+        let until = FitStage::Writes;
+        let mut best = self.valued(start, until);
+        let slopes = self.slopes(&best, &self.numbers_until(until), until);
+        let singles = self.try_rules(&best, (self.rule_changes(&best.point, stage), &slopes), until, f64::INFINITY);
+        for (_, single) in singles.into_iter().take(PAIRED) {
+            if self.evaluator.ended_at_checkpoint() {
+                break;
+            }
+            let changes = self.rule_changes(&single.point, stage);
+            let tried = self.try_rules(&single, (changes, &slopes), until, best.value - single.value);
+            let Some(found) = least(tried.into_iter().map(|(_, tried)| Some(tried)).collect()) else { continue };
+            let found = self.descend(found, until, 2);
+            if found.value < best.value - 2.0 * RULE_COST {
+                best = found;
+            }
         }
         best
     }

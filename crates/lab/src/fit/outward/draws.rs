@@ -8,11 +8,13 @@ use seekwise_drives::figure::FigureValue;
 use seekwise_drives::key_names::figure;
 use seekwise_drives::profile::DriveFile;
 
-use super::descent::{Descent, PointSlopes, TriedPoint};
+use super::descent::{Descent, PointSlopes, RuleFamily, TriedPoint};
+use super::parameters::JobParameter;
 use super::prior::{self, FitStage};
 use crate::catalogue;
 use crate::fit::parameter::{Parameter, ParameterDomain, changed_settings};
 use crate::fit::points::normal_deviate;
+use crate::fit::ranges;
 use crate::stats::interval::t_quantile;
 
 /// Drives that a profile carries: the range of 20 covers a further one with a probability of 19/21, about 90 %.
@@ -194,14 +196,40 @@ const QUEUE_KEYS: [&str; 9] = [
 /// The settings that make a drive of the catalogue of `drive` in the keys of a stage without data; nothing for a stage whose keys the drive
 /// keeps.
 pub(crate) fn donated_settings(drive: &DriveFile, donor: &DriveFile, stage: FitStage) -> Vec<(String, String)> {
-    let keys: &[&str] = match stage {
-        FitStage::Queue => &QUEUE_KEYS,
-        FitStage::Writes => &WRITE_KEYS,
-        FitStage::Streams | FitStage::Arm => &[],
-    };
+    let keys = stage_keys(stage);
     let value = |of: &DriveFile, key: &str| of.figure(key).map_or("none".to_owned(), |figure| figure.value.to_string());
     let differing = keys.iter().filter(|key| value(drive, key) != value(donor, key));
     differing.map(|key| ((*key).to_owned(), value(donor, key))).collect()
+}
+
+/// The rules of the queue and of the write cache as drives of the catalogue have them, where the parameters can take them.
+pub(crate) fn rule_families(drive: &DriveFile, parameters: &[JobParameter]) -> Vec<RuleFamily> {
+    let change = |donor: &DriveFile, stage: FitStage| {
+        let mut change = Vec::new();
+        for key in stage_keys(stage) {
+            let Some(index) = parameters.iter().position(|it| it.parameter.key == *key) else { continue };
+            let value = match &parameters[index].parameter.form {
+                ParameterDomain::Choice(words) => {
+                    let default = ranges::find_rule(key).map(|rule| rule.default.to_owned());
+                    let text = donor.figure(key).map(|figure| figure.value.to_string()).or(default)?;
+                    words.iter().position(|word| *word == text)? as f64
+                }
+                ParameterDomain::Number(range) => donor.number(key).map_or(range.high, |value| range.round_to_step(value)),
+            };
+            change.push((index, value));
+        }
+        (!change.is_empty()).then_some(RuleFamily { stage, change })
+    };
+    let stages = [FitStage::Queue, FitStage::Writes];
+    donors(drive).iter().flat_map(|donor| stages.map(|stage| change(donor, stage))).flatten().collect()
+}
+
+fn stage_keys(stage: FitStage) -> &'static [&'static str] {
+    match stage {
+        FitStage::Queue => &QUEUE_KEYS,
+        FitStage::Writes => &WRITE_KEYS,
+        FitStage::Streams | FitStage::Arm => &[],
+    }
 }
 
 /// Drives of the catalogue whose rules may be those of `drive`: with the same kind of link, no media cache, and another name.

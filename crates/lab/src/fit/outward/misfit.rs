@@ -6,6 +6,7 @@
 //! that they can tell themselves.
 
 use nalgebra::{DMatrix, DVector};
+use serde::Serialize;
 
 use super::prior::FitStage;
 use crate::fit::points::{MeasuredFigure, MeasuredPoint};
@@ -76,7 +77,7 @@ pub(crate) fn figure_rows<'a>(points: impl Iterator<Item = &'a MeasuredPoint>) -
 }
 
 /// The scatter of measurements around a drive's true figures, as standard deviations of logarithms.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Scatter {
     /// Of a whole run.
     pub run: f64,

@@ -133,8 +133,22 @@ pub(super) fn number_prior(drive: &DriveFile, key: &str, value: f64, origin: Fig
 /// Spindles keep their speed to 0.1 % (datasheets state 0.1 to 0.5 %).
 const SPEED_DEVIATION: f64 = 0.001;
 
-/// Speeds of spindles, in rpm.
-pub(super) const SPEEDS: [f64; 7] = [4200.0, 5400.0, 5700.0, 5900.0, 7200.0, 10_000.0, 15_000.0];
+/// Speeds of spindles, in rpm, and the largest drive that was sold with each, in GB: 10,000 (Exos 10E2400), 15,000 (Exos 15E900).
+const SPEEDS: [(f64, f64); 7] = [
+    (4200.0, f64::INFINITY),
+    (5400.0, f64::INFINITY),
+    (5700.0, f64::INFINITY),
+    (5900.0, f64::INFINITY),
+    (7200.0, f64::INFINITY),
+    (10_000.0, 2400.0),
+    (15_000.0, 900.0),
+];
+
+/// The speeds that a drive of this capacity may have.
+pub(super) fn possible_speeds(drive: &DriveFile) -> Vec<f64> {
+    let gigabytes = drive.number(figure::GEOMETRY_SECTORS).unwrap_or(0.0) * 512.0 / 1e9;
+    SPEEDS.into_iter().filter(|(_, largest)| gigabytes <= 1.01 * largest).map(|(rpm, _)| rpm).collect()
+}
 
 /// The prior of the density, as a factor on the sectors of every track: another drive's profile may be four times off.
 pub(super) const DENSITY: NumberPrior =
