@@ -196,6 +196,13 @@ fn results_keep_the_band_and_the_page_names_it() {
 }
 
 #[test]
+fn the_drive_s_own_page_counts_loads_and_draws() {
+    let folder = folder_with_fit(&DRAWS);
+    let said = run_program(folder.path(), &["drives", "fitted.toml"]).success_stdout();
+    assert!(said.contains("[fit] 2 loads seen, 3 draws"), "{said}");
+}
+
+#[test]
 fn a_dry_run_counts_the_runs_on_the_draws() {
     let folder = folder_with_fit(&DRAWS);
     let args = ["compare", "random-read", "--on", "fitted.toml", "--runtime", "1 s", "--runs", "2"];

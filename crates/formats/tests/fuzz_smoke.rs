@@ -67,6 +67,12 @@ zonemode=strided\nzonesize=1m\nzoneskip=2m\nfilename=${NAME}:/dev/sdb\nthinktime
 
 const PROFILE: &[u8] = include_bytes!("../../drives/profiles/atlas-10k-v-300.toml");
 
+/// The section of a fitted profile: loads and draws.
+const FITTED: &[u8] =
+    b"name = 'f'\ntitle = 't'\n[fit]\nseen = [{ rw = 'randread', block = 4096, depth = 1, write_cache = true }]\n\
+draws = [{ 'mechanics.seek.average_ms' = 8.1, mechanics.rpm = 7300, 'firmware.queue.policy' = 'sptf',\n\
+'mechanics.seek.points' = [[1, 0.5], [100, 1.2]], 'cache.segments' = 'none' }, { 'cache.write_back' = false }]\n";
+
 const STUDY: &[u8] =
     b"title = 't'\nquestion = 'q'\nseed = 3\nruns = 2\nruntime = '10 s'\nramp = 2\njob = 'random-read'\n\
 [stack]\ndrive = 'barracuda-7200.7'\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n[[factor]]\n\
@@ -276,7 +282,7 @@ pub fn seed_sources(name: &str) -> SeedSources {
         "results_csv" => (&[CSV], "wild/iometer/results-golden", &[".txt"]),
         "fio_json" => (&[JSON], "wild/fio-json", &[".json", ".output"]),
         "fio_job" => (&[FIO], "wild/fio-examples", &[".fio"]),
-        "profile" => (&[PROFILE], "wild/fio-examples", NO_FILES),
+        "profile" => (&[PROFILE, FITTED], "wild/fio-examples", NO_FILES),
         "expression" => (&[EXPRESSION], "wild/fio-examples", NO_FILES),
         "study" => (&[STUDY, include_bytes!("../../lab/studies/ncq-alone.toml")], "wild/fio-examples", NO_FILES),
         "stack" => (&[STACK], "wild/fio-examples", NO_FILES),

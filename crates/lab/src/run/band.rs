@@ -31,11 +31,14 @@ pub struct ResponseBand {
     pub max: [f64; 2],
 }
 
+/// The requests of one kind in a run.
+type KindOfRun = fn(&RunRecord) -> &KindRecord;
+
 impl RunRecord {
     /// Adds the range of each figure over this run and those on the draws of its drive's fit.
     pub fn add_bands(&mut self, draws: &[RunRecord]) {
         self.draws = u32::try_from(draws.len()).ok();
-        let kinds: [(&mut KindRecord, fn(&RunRecord) -> &KindRecord); 4] = [
+        let kinds: [(&mut KindRecord, KindOfRun); 4] = [
             (&mut self.all, |run| &run.all),
             (&mut self.read, |run| &run.read),
             (&mut self.write, |run| &run.write),

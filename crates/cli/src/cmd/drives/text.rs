@@ -54,6 +54,11 @@ pub fn format_drive(
     for (name, citation) in &drive.sources {
         text += &format!("{}\n", wrap_text(&format!("[{name}] {citation}"), width));
     }
+    if let Some(fit) = &drive.fit {
+        let (loads, draws) = (fit.seen.len(), fit.draws.len());
+        let counts = format!("[fit] {loads} loads seen, {draws} draws: `seekwise run` on this profile prints a band");
+        text += &format!("{}\n", wrap_text(&counts, width));
+    }
     for picture in [seek_picture(sheet), rate_picture(sheet)] {
         let curve = draw_terminal(&picture, width.min(CURVE_COLUMNS_AND_LINES.0), CURVE_COLUMNS_AND_LINES.1);
         text += &format!("\n{}\n{curve}", wrap_text(&picture.caption(), width));
