@@ -74,8 +74,8 @@ const FIRST_STEPS: usize = 6;
 const LATER_STEPS: usize = 3;
 const LAST_STEPS: usize = 2;
 
-/// Another speed of the spindle must lower the misfit by this much: a speed is no small change.
-const SPEED_COST: f64 = 12.0;
+/// What another speed of the spindle than the profile's costs, as a misfit: a profile mostly has the drive's own, e.g. 19 times of 20.
+const SPEED_COST: f64 = 6.0;
 
 /// Speeds nearer than this share are one.
 const SAME_SPEED: f64 = 0.02;
@@ -209,8 +209,9 @@ fn search(descent: &mut Descent<'_, '_>, start: Vec<f64>) -> Vec<TriedPoint> {
         if stage == FitStage::Arm {
             best = try_speeds(descent, best, FitStage::Arm);
         }
-        best = descent.improve_rules(best, stage);
+        best = improve_rules_from_two_starts(descent, best, stage);
         best = descent.descend(best, stage, LATER_STEPS);
+        if std::env::var("FITDEBUG").is_ok() { eprintln!("{stage:?} value {:.1} {}", best.value, describe(descent, &best.point)); }
         after.push(best.clone());
     }
     if descent.evaluator.begin_stage("all together", expected_point_count(descent.parameters) / 2) {
@@ -218,6 +219,7 @@ fn search(descent: &mut Descent<'_, '_>, start: Vec<f64>) -> Vec<TriedPoint> {
     }
     // With the drive found nearly, small differences count.
     descent.settle_scatter(&best);
+    descent.misfit.scatter = descent.misfit.scatter.at_most_first();
     for stage in FitStage::ALL.into_iter().filter(|stage| descent.has_data_of(*stage)).collect::<Vec<_>>() {
         best = descent.valued(best, FitStage::Writes);
         best = descent.improve_rules_for_all(best, stage);
@@ -227,9 +229,25 @@ fn search(descent: &mut Descent<'_, '_>, start: Vec<f64>) -> Vec<TriedPoint> {
     }
     best = try_speeds(descent, best, FitStage::Writes);
     best = descent.descend(best, FitStage::Writes, LATER_STEPS);
+    if std::env::var("FITDEBUG").is_ok() { eprintln!("all value {:.1} scatter {:?} {}", best.value, descent.misfit.scatter, describe(descent, &best.point)); }
     descent.settle_scatter(&best);
     after.push(best);
     after
+}
+
+/// Improves the rules of a stage from those of the point and from the profile's: what few data favoured may stand in the way of what more
+/// data show.
+fn improve_rules_from_two_starts(descent: &Descent<'_, '_>, best: TriedPoint, stage: FitStage) -> TriedPoint {
+    let mut with_own_rules = best.point.clone();
+    for (value, it) in with_own_rules.iter_mut().zip(descent.parameters) {
+        if it.prior.is_none() && it.stage == stage {
+            *value = it.parameter.origin;
+        }
+    }
+    let other = (with_own_rules != best.point).then(|| descent.try_point(with_own_rules, stage)).flatten();
+    let other = other.map(|other| descent.improve_rules(descent.descend(other, stage, LATER_STEPS), stage));
+    let found = descent.improve_rules(best, stage);
+    other.filter(|other| other.value < found.value).unwrap_or(found)
 }
 
 /// Tries other speeds of the spindle, with density and seek that go with them, if the data show how the times of single requests spread.
@@ -252,28 +270,34 @@ fn try_speeds(descent: &mut Descent<'_, '_>, best: TriedPoint, until: FitStage) 
         .unzip();
         descent.moved(&best.point, &numbers, &steps)
     };
-    let possible = prior::possible_speeds(descent.evaluator.drive);
-    let others = possible.iter().filter(|rpm| (*rpm / best.point[speed] - 1.0).abs() > SAME_SPEED);
-    let starts: Vec<(f64, Vec<f64>)> = others.map(|rpm| (*rpm, at_speed(*rpm))).collect();
+    let mut possible = prior::possible_speeds(descent.evaluator.drive);
+    let own = descent.parameters[speed].parameter.origin;
+    possible.retain(|rpm| !is_same_speed(*rpm, own));
+    possible.push(own);
+    possible.retain(|rpm| !is_same_speed(*rpm, best.point[speed]));
+    let cost = |tried: &TriedPoint| if is_same_speed(tried.point[speed], own) { 0.0 } else { SPEED_COST };
+    let starts: Vec<(f64, Vec<f64>)> = possible.into_iter().map(|rpm| (rpm, at_speed(rpm))).collect();
     let usual = best.point[speed];
-    let mut found = Vec::new();
+    let mut found = vec![(usual, best)];
     for (rpm, start) in starts {
         descent.expect_speed(speed, rpm);
         if let Some(tried) = descent.try_point(start, until) {
             found.push((rpm, descent.descend(tried, until, LATER_STEPS)));
         }
     }
-    let nearest = found.into_iter().min_by(|a, b| a.1.value.total_cmp(&b.1.value));
-    match nearest.filter(|(_, tried)| tried.value < best.value - SPEED_COST) {
-        Some((rpm, tried)) => {
-            descent.expect_speed(speed, rpm);
-            tried
-        }
-        None => {
-            descent.expect_speed(speed, usual);
-            best
-        }
-    }
+    if std::env::var("FITDEBUG").is_ok() { for (rpm, tried) in &found { eprintln!("speed {rpm} value {:.1} {:?}", tried.value, describe(descent, &tried.point)); } }
+    let nearest = found.into_iter().min_by(|a, b| (a.1.value + cost(&a.1)).total_cmp(&(b.1.value + cost(&b.1))));
+    let (rpm, nearest) = nearest.expect("the present speed is among them");
+    descent.expect_speed(speed, rpm);
+    nearest
+}
+
+fn describe(descent: &Descent<'_, '_>, point: &[f64]) -> String {
+    descent.parameters.iter().zip(point).filter(|(it, value)| it.parameter.origin != **value).map(|(it, value)| format!("{}={}", it.parameter.name, it.parameter.format_value(*value))).collect::<Vec<_>>().join(" ")
+}
+
+fn is_same_speed(one: f64, other: f64) -> bool {
+    (one / other - 1.0).abs() < SAME_SPEED
 }
 
 /// Of the points that the seen jobs led to, the furthest that the held jobs do not refuse.

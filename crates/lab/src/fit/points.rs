@@ -29,7 +29,7 @@ use crate::workers::Workers;
 pub const MOST: u64 = 20_000;
 
 /// Numbers of requests after which a search tries to end a job: it takes the first with which the figures are those of the whole job.
-const SHORTER: [u64; 3] = [1_000, 2_000, 4_000];
+const SHORTER: [u64; 2] = [2_000, 4_000];
 
 /// The weight of a list of jobs: as much as a trace's groups, which are five of weight one (all, reads, writes, and the parts of both),
 /// each with two errors.
@@ -165,6 +165,8 @@ pub struct MeasuredPoint {
     pub work: PointWork,
     /// Requests after which a simulation of the job ends.
     pub request_limit: u64,
+    /// Requests that were measured; 0 if that is not known.
+    pub measured_requests: u64,
     /// The measured figures.
     pub figures: Vec<MeasuredFigure>,
 }
@@ -455,6 +457,7 @@ mod tests {
             settings: Vec::new(),
             work: PointWork::Step(1, 1),
             request_limit: MOST,
+            measured_requests: 0,
             figures: figures.iter().map(figure).collect(),
         }
     }

@@ -68,6 +68,7 @@ fn held_back() -> MeasuredPoint {
         settings: Vec::new(),
         work: PointWork::Step(1, 1),
         request_limit: 1,
+        measured_requests: 0,
         figures: vec![MeasuredFigure { name: "mean".to_owned(), measured: 1.0, error: 0.0 }],
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct FigureRow {
     class: ScatterClass,
     /// The standard error by the number of requests, as a share.
     error: f64,
+    /// That of the simulated figure.
+    simulated_error: f64,
 }
 
 /// Figures that scatter alike.
@@ -63,6 +65,8 @@ pub(crate) fn stage_of_job(point: &MeasuredPoint) -> FitStage {
 pub(crate) fn figure_rows<'a>(points: impl Iterator<Item = &'a MeasuredPoint>) -> Vec<FigureRow> {
     let rows = |(job, point): (usize, &MeasuredPoint)| -> Vec<FigureRow> {
         let stage = stage_of_job(point);
+        // A shorter simulation has fewer requests, and scatters more than the measurement.
+        let shorter = (point.measured_requests as f64 / point.request_limit as f64).max(1.0).sqrt();
         let row = |figure: &MeasuredFigure| FigureRow {
             job,
             stage,
@@ -70,6 +74,7 @@ pub(crate) fn figure_rows<'a>(points: impl Iterator<Item = &'a MeasuredPoint>) -
             sign: if figure.is_rate() { -1.0 } else { 1.0 },
             class: ScatterClass::of_figure(figure),
             error: figure.error,
+            simulated_error: shorter * figure.error,
         };
         point.figures.iter().map(row).collect()
     };
@@ -96,12 +101,17 @@ const FIRST_SCATTER: Scatter = Scatter { run: 0.03, figure: [0.03, 0.03, 0.06] }
 const PRIOR_OBSERVATIONS: f64 = 3.0;
 
 impl Scatter {
+    /// At most the scatter with which a fit begins: more is an error of the drive that is still to be found.
+    pub(crate) fn at_most_first(self) -> Scatter {
+        let figure = [0, 1, 2].map(|class| self.figure[class].min(FIRST_SCATTER.figure[class]));
+        Scatter { run: self.run.min(FIRST_SCATTER.run), figure }
+    }
+
     /// The scatter with which a fit begins.
     pub(crate) const FIRST: Scatter = FIRST_SCATTER;
 
     fn of_row(&self, row: &FigureRow) -> f64 {
-        // Simulated figures are those of as many requests, and scatter as well.
-        self.figure[row.class as usize].hypot(std::f64::consts::SQRT_2 * row.error)
+        self.figure[row.class as usize].hypot(row.error).hypot(row.simulated_error)
     }
 }
 
@@ -253,7 +263,7 @@ impl Misfit {
         for (row, residual) in self.rows.iter().zip(residuals) {
             let deviation = FAR * self.scatter.of_row(row);
             let own = (row.sign * residual - common(row.job)).clamp(-deviation, deviation);
-            squares[row.class as usize] += (own * own - 2.0 * row.error * row.error).max(0.0);
+            squares[row.class as usize] += (own * own - row.error.powi(2) - row.simulated_error.powi(2)).max(0.0);
         }
         let all: f64 = counts.iter().sum();
         let figure = [0, 1, 2].map(|class| {
@@ -274,7 +284,7 @@ mod tests {
 
     fn row(job: usize, sign: f64, measured: f64) -> FigureRow {
         let (stage, class) = (FitStage::Arm, ScatterClass::Level);
-        FigureRow { job, stage, log_measured: measured.ln(), sign, class, error: 0.0 }
+        FigureRow { job, stage, log_measured: measured.ln(), sign, class, error: 0.0, simulated_error: 0.0 }
     }
 
     fn misfit(rows: Vec<FigureRow>, priors: Vec<PriorRow>) -> Misfit {

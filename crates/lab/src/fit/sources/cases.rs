@@ -88,6 +88,7 @@ impl JobContext<'_> {
             settings: all.iter().filter_map(of_drive).collect(),
             work: PointWork::Job(Box::new((*stack, work))),
             request_limit: MOST,
+            measured_requests: 0,
             figures: Vec::new(),
         })
     }
@@ -224,6 +225,7 @@ fn point_from_fio_result(
     let text = format!("[job]\n{}\n", lines.join("\n"));
     let mut point = context.build_point(&describe_job(&job.name, &options), 0, &text, &[])?;
     set_series_and_order(&mut point, &options, &context.argument.set);
+    point.measured_requests = job.read.ios + job.write.ios;
     let reads_and_writes = job.read.ios > 0 && job.write.ios > 0;
     let number = |key: &str| options.get(key).and_then(|text| text.parse::<f64>().ok()).unwrap_or(1.0);
     let depth = number("iodepth") * number("numjobs");
@@ -552,7 +554,7 @@ pub(crate) fn parse_curve(
             0 => figures_from_row(&numbers),
             _ => direction_figures(&result, "", number_or_one("iodepth") * number_or_one("numjobs")),
         };
-        points.push(point_from_row(context, line, &options, figures)?);
+        points.push(point_from_row(context, line, &options, (result.ios, figures))?);
     }
     if let Some(first) = spoilt_lines.first() {
         let message = format!("{} rows hold a request of seconds, a time-out: they are left out", spoilt_lines.len());
@@ -581,7 +583,7 @@ fn point_from_row(
     context: &JobContext<'_>,
     line: usize,
     options: &BTreeMap<String, String>,
-    figures: Vec<MeasuredFigure>,
+    (measured_requests, figures): (u64, Vec<MeasuredFigure>),
 ) -> Result<MeasuredPoint, Vec<Diagnostic>> {
     let invalid = |key: &str, expected: &str| {
         let value = options.get(key).cloned().unwrap_or_default();
@@ -614,6 +616,7 @@ fn point_from_row(
             settings: context.argument.drive_settings(),
             work: PointWork::Step(distance, sectors),
             request_limit: MOST,
+            measured_requests: 0,
             figures,
         });
     }
@@ -624,6 +627,7 @@ fn point_from_row(
     let mut point = context.build_point(&describe_job("row", &options), line, &text, &[])?;
     set_series_and_order(&mut point, &options, &context.argument.set);
     point.figures = figures;
+    point.measured_requests = measured_requests;
     Ok(point)
 }
 
