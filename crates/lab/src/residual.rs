@@ -142,7 +142,7 @@ pub struct ResidualSummary {
     pub within_20_percent: usize,
     /// How many are off by more than chance explains.
     pub beyond_scatter: usize,
-    /// The mean distance, as the logarithm of a ratio in percent.
+    /// The mean distance in percent: the geometric mean of the ratios, each turned so that it is above 1.
     pub mean_distance_percent: f64,
     /// The figure that is off most.
     pub worst: Option<WorstFigure>,
@@ -169,7 +169,7 @@ pub fn summarize(jobs: &[JobResidual]) -> ResidualSummary {
         within_10_percent: within(10.0),
         within_20_percent: within(20.0),
         beyond_scatter: leading.iter().filter(|(_, figure)| figure.is_beyond_scatter()).count(),
-        mean_distance_percent: 100.0 * distances.sum::<f64>() / leading.len().max(1) as f64,
+        mean_distance_percent: 100.0 * (distances.sum::<f64>() / leading.len().max(1) as f64).exp_m1(),
         worst: worst.map(|(job, figure)| WorstFigure {
             job: job.job.clone(),
             figure: figure.figure.clone(),

@@ -108,7 +108,7 @@ const EQUALLY_NEAR: f64 = 0.01;
 impl MeasuredComparison {
     /// The side whose leading figures are nearest to the measured ones; `None` if another is equally near.
     pub fn nearest_side(&self) -> Option<usize> {
-        nearest(self.sides.iter().map(|side| side.summary.mean_distance_percent / 100.0))
+        nearest(self.sides.iter().map(|side| (side.summary.mean_distance_percent / 100.0).ln_1p()))
     }
 
     /// The side whose figure is nearest to the measured one; `None` if another is equally near, or if chance explains
@@ -128,10 +128,12 @@ impl MeasuredComparison {
             };
             self.sides.iter().map(side_json).collect::<Vec<_>>()
         };
+        // One side alone is not the nearest of any.
+        let name_among_several = |side: usize| (self.sides.len() > 1).then_some(&self.sides[side].name);
         let mut cells = Vec::new();
         for (job_index, job) in self.sides[0].jobs.iter().enumerate() {
             for (index, figure) in job.figures.iter().enumerate() {
-                let nearest = self.nearest_side_of_figure(job_index, index).map(|side| &self.sides[side].name);
+                let nearest = self.nearest_side_of_figure(job_index, index).and_then(name_among_several);
                 cells.push(
                     json!({"file": job.file, "job": job.job, "figure": figure.figure, "measured": figure.measured,
                                   "standard_error_percent": 100.0 * figure.error,
@@ -140,7 +142,7 @@ impl MeasuredComparison {
             }
         }
         let side_json = |side: &PredictedSide| json!({"on": side.name, "summary": side.summary, "suspicions": side.suspicions, "fit": side.fit_command});
-        let nearest = self.nearest_side().map(|side| &self.sides[side].name);
+        let nearest = self.nearest_side().and_then(name_among_several);
         json!({"cells": cells, "sides": self.sides.iter().map(side_json).collect::<Vec<_>>(), "nearest": nearest})
     }
 }

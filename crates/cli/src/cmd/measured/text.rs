@@ -120,7 +120,9 @@ fn short_number(value: f64) -> String {
 }
 
 fn summary_lines(comparison: &MeasuredComparison) -> Vec<String> {
-    let mut lines: Vec<String> = comparison.sides.iter().map(summary_line).collect();
+    // Only the table of one side has marks.
+    let mark = if comparison.sides.len() == 1 { &*format!(" ({MARK})") } else { "" };
+    let mut lines: Vec<String> = comparison.sides.iter().map(|side| summary_line(side, mark)).collect();
     if comparison.sides.len() > 1 {
         lines.push(match comparison.nearest_side() {
             Some(side) => format!("Nearest over all: {}.", comparison.sides[side].name),
@@ -130,7 +132,7 @@ fn summary_lines(comparison: &MeasuredComparison) -> Vec<String> {
     lines
 }
 
-fn summary_line(side: &PredictedSide) -> String {
+fn summary_line(side: &PredictedSide, mark: &str) -> String {
     let summary = &side.summary;
     let worst = summary.worst.as_ref().filter(|worst| off_words(worst.off_percent) != "0.0");
     let worst = worst.map_or(String::new(), |worst| {
@@ -138,7 +140,7 @@ fn summary_line(side: &PredictedSide) -> String {
     });
     let beyond = match summary.beyond_scatter {
         0 => "Chance explains all differences".to_owned(),
-        count => format!("{count} (*) are off by more than chance explains"),
+        count => format!("{count}{mark} are off by more than chance explains"),
     };
     format!(
         "{}: of {} figures {} are within 5 %, {} within 10 %, {} within 20 %; {:.1} % off on average.{worst} {beyond} (the scatter of runs, \
