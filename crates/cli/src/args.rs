@@ -16,7 +16,7 @@ mod validate;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use seekwise::answer::ProgramVersion;
 use seekwise::places::PLACES;
 use seekwise::setup::{Setup, TRACE_FORMATS};
@@ -122,12 +122,18 @@ Examples:
 The layout of the drive is generated to hold the capacity at the given rates. Other figures come from the nearest built-in drive,
 or from --like, and are marked as inferred. `seekwise drives my-8tb.toml --check` compares the result with arithmetic.")]
     Init(InitArgs),
-    /// Run a job once on a target.
+    /// Run a job once on a target, or compare measured results with the model.
     #[command(after_help = "\
 Examples:
   seekwise run job.fio --on wd140edfz --seed 7 --format fio-json
   seekwise run job.fio --on wd140edfz --plot --columns mean,p99,max
-  seekwise run job.fio --on file:/mnt/test --set real.layout=10g --slow 100ms")]
+  seekwise run job.fio --on file:/mnt/test --set real.layout=10g --slow 100ms
+  seekwise run read-1.json read-16.json write-1.json,cache=off --on exos-x18
+
+Results of fio in JSON, one or more, are compared with the model: it runs the same jobs, and the table has each figure measured and
+predicted. A difference that chance does not explain is marked; the suspected part of the model is named, with the arithmetic. The
+last line is the command that fits the drive to the results. After a file stand the options of `fit`: cache=on|off, depth=N, or a
+key of the stack (driver=linux-mq-deadline).")]
     Run(RunArgs),
     /// Run a job with two or more settings, and say which is better, by how much (with an interval) and why.
     #[command(after_help = "\
@@ -140,9 +146,12 @@ Examples:
   seekwise compare job.fio --on device:/dev/sdb --against exos-x18
   seekwise compare old.fio new.fio --on exos-x18
   seekwise compare before after
+  seekwise compare read-1.json read-16.json --on exos-x18 --on mine.toml
+  seekwise compare read-1.json read-16.json --on exos-x18 --vary drive.firmware.depth=1,32
 
 Two jobs are compared on one target; the result is credited to everything in which they differ. Two result folders (before,
-after) are compared cell by cell, and nothing is run.
+after) are compared cell by cell, and nothing is run. Results of fio in JSON (read-1.json) are the measured side: each --on, or each
+value, is a model that runs the same jobs, and the answer says which is nearer.
 
 Metrics of reads and writes together: iops (the default), bytes_per_s or MB/s, and the response time's mean, p50, p90, p95, p99,
 p99.9, p99.99, max. A prefix selects some of them: read.p99, write.mean, flush.p99, commit.p99 (flush and commit alone are the mean), job:NAME.p99
@@ -403,8 +412,9 @@ pub struct ColumnsArgs {
 /// The target of a job, and its settings.
 #[derive(Args, Debug, Clone)]
 pub struct TargetArgs {
-    #[arg(long = "on", value_name = "TARGET", value_parser = parse_name, help = target_help(), required = true)]
-    pub target: Option<String>,
+    #[arg(id = "target", long = "on", value_name = "TARGET", value_parser = parse_name, help = target_help(), required = true,
+        action = ArgAction::Set)]
+    pub targets: Vec<String>,
     /// Set a dotted key of the stack or the job; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_key_value)]
     pub set: Vec<(String, String)>,
@@ -423,9 +433,9 @@ pub struct TargetArgs {
 }
 
 impl TargetArgs {
-    /// The target's name; empty if none is given, which only `compare` allows.
+    /// The name of the target, or of the first; empty if none is given. Only `compare` allows none, or several.
     pub fn target_name(&self) -> &str {
-        self.target.as_deref().unwrap_or_default()
+        self.targets.first().map_or("", String::as_str)
     }
 
     /// The setup of a job on this target.
@@ -445,9 +455,10 @@ fn trace_format_names() -> PossibleValuesParser {
 /// Arguments of `run`.
 #[derive(Args, Debug)]
 pub struct RunArgs {
-    /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern.
-    #[arg(value_parser = parse_name)]
-    pub job: String,
+    /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern. Or results of fio
+    /// in JSON, to compare with the model: FILE, or FILE,KEY=VALUE,… as for `fit`.
+    #[arg(id = "job", value_parser = parse_name, value_name = "JOB|RESULT", required = true)]
+    pub jobs: Vec<String>,
     /// The target and its settings.
     #[command(flatten)]
     pub on: TargetArgs,
@@ -472,6 +483,9 @@ pub struct RunArgs {
     /// Also list each request that took at least this long (such as 100ms), with its time and location.
     #[arg(long, value_name = "T", value_parser = Duration::parse)]
     pub slow: Option<Duration>,
+    /// Of measured results, print all percentiles.
+    #[arg(long, conflicts_with = "json")]
+    pub all: bool,
     /// The columns to show.
     #[command(flatten)]
     pub columns: ColumnsArgs,

@@ -14,6 +14,7 @@ mod flush_audit;
 mod import;
 mod init;
 mod keys;
+mod measured;
 mod patterns;
 mod power_cut;
 mod programs;

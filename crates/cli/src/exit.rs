@@ -126,7 +126,7 @@ fn remove_escape_tip(error: &mut clap::Error) {
 /// The start of a missing argument, and a tip that says where to find its values.
 const MISSING_ARGUMENT_TIPS: [(&str, &str); 6] = [
     ("--on ", "--on takes a drive that `seekwise drives` lists, or a file of your own (`seekwise init stack`)"),
-    ("<JOB>", "JOB may be a pattern that `seekwise patterns` lists, or a fio job file"),
+    ("<JOB", "JOB may be a pattern that `seekwise patterns` lists, or a fio job file"),
     ("--vary ", "--vary takes a key that `seekwise keys` lists; drive=A,B compares two drives"),
     ("--workload ", "--recipe NAME has both; `seekwise crash --recipes` lists the recipes"),
     ("--control ", "`seekwise serve` prints the path for --control"),

@@ -141,7 +141,7 @@ fn keys_and_values_that_there_are_not() {
     );
     assert_run_error(
         &["--seed", "-1"],
-        "error: unexpected argument '-1' found\n\nUsage: seekwise run [OPTIONS] --on <TARGET> <JOB>\n\nFor more information, try '--help'.",
+        "error: unexpected argument '-1' found\n\nUsage: seekwise run [OPTIONS] --on <TARGET> <JOB|RESULT>...\n\nFor more information, try '--help'.",
     );
     assert_run_error(
         &["--format", "xml"],

@@ -286,7 +286,7 @@ fn nothing_is_said_twice() {
         "expected a whole number from 0 to 1024",
     );
     assert_error(&run_job(at, &["--seed", "1.5"]), "expected a whole number from 0 to 18446744073709551615");
-    assert_error(&run_program(at, &["run", "", "--on", DRIVE]), "'<JOB>': the name is empty");
+    assert_error(&run_program(at, &["run", "", "--on", DRIVE]), "'<JOB|RESULT>...': the name is empty");
 }
 
 #[cfg(unix)]

@@ -26,6 +26,7 @@ mod hostile_clients;
 mod import;
 mod iolog;
 mod limits;
+mod measured;
 mod outputs;
 mod paced;
 mod page;

@@ -160,7 +160,7 @@ const MISTAKES: &[(&[&str], &str)] = &[
     (&["run", "random-read", "--on", "."], "expected --on file:. to measure a file in it"),
     (&["run", "random-read", "--on", "disk.img"], "expected --on file:disk.img to measure it"),
     (&["run", "random-read", "--on", "/none/x"], "expected --on file:/none/x --set real.layout=1g"),
-    (&["run", "real.json", "--on", "exos-x18"], "`seekwise fit real.json --drive DRIVE -o FILE` fits a drive to it"),
+    (&["run", "random-read", "--on", "real.json"], "`seekwise fit real.json --drive DRIVE -o FILE` fits a drive to it"),
     (&["run", "random-read", "--on", "exos-x18", "--set", "drive=18tb"], "--on names the drive"),
     (&["compare", "random-read", "--on", "exos-x18", "--vary", "drive=exos-x18,18tb"], "did you mean `exos-x18`?"),
     (&["bench", "--drive", "ironwolf"], "no Seagate IronWolf is built in"),

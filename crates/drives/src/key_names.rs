@@ -149,6 +149,7 @@ key_names! {
         FIRMWARE_DISPATCH_MS = "firmware.dispatch_ms",
         FIRMWARE_REVISE_MS = "firmware.revise_ms",
         FIRMWARE_ZERO_LATENCY = "firmware.zero_latency",
+        FIRMWARE_WRITE_VERIFY = "firmware.write_verify",
         FIRMWARE_QUEUE_POLICY = "firmware.queue.policy",
         FIRMWARE_QUEUE_WINDOW = "firmware.queue.window",
         FIRMWARE_QUEUE_NEAREST = "firmware.queue.nearest",

@@ -36,6 +36,7 @@
 //! | [`demand`] | the demand of a run on the machine, before it runs |
 //! | [`everyday`] | everyday work on the modelled drives, compared with arithmetic from their figures |
 //! | [`fit`] | a profile fitted to measurements of its drive |
+//! | [`residual`] | measured figures of jobs against predicted ones, and the suspected part of the model |
 //! | [`forest`] | the leading comparison of a study as a picture, a line for each cell |
 
 pub mod audit;
@@ -63,6 +64,7 @@ pub mod plan;
 pub mod plot;
 pub mod provenance;
 pub mod report;
+pub mod residual;
 mod rewriting;
 pub mod rounds;
 pub mod run;

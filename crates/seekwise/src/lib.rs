@@ -49,6 +49,7 @@
 //! | [`fio_output`] | a run as fio's JSON |
 //! | [`journal`] | questions that a fit or an explanation has tried |
 //! | [`fit`](mod@fit) | a profile from what was measured |
+//! | [`measured`] | measured results of jobs against modelled drives |
 //! | `iolog` | the logs that fio jobs ask for, in fio's own form |
 //! | `request_log` (feature `parquet`) | every request as Parquet |
 //! | `logging` | the log of a run, where this build can write one |
@@ -88,6 +89,7 @@ pub mod keys;
 pub mod leftovers;
 pub mod lock;
 mod logging;
+pub mod measured;
 pub mod observer;
 pub mod pictures;
 #[cfg(not(target_family = "wasm"))]

@@ -272,7 +272,8 @@ impl FileKind {
         let has_line_beginning = |heads: &[&str]| lines().any(|line| heads.iter().any(|head| line.starts_with(head)));
         let is_json = text.trim_start().starts_with('{');
         match () {
-            () if is_json && text.contains("\"fio version\"") => Some(FileKind::FioOutput),
+            // Notes of fio may stand before its JSON.
+            () if (is_json || text.contains("\n{")) && text.contains("\"fio version\"") => Some(FileKind::FioOutput),
             () if is_json && (text.contains("\"stream_hash\"") || text.contains("\"comparisons\"")) => {
                 Some(FileKind::Answer)
             }
@@ -301,8 +302,8 @@ impl FileKind {
             FileKind::FioOutput => (
                 "what fio measured",
                 format!(
-                    "`seekwise fit {name} --drive DRIVE -o FILE` fits a drive to it, and `seekwise compare JOB --on \
-                     device:PATH --against DRIVE` sets a measurement beside a prediction"
+                    "`seekwise run {name} --on DRIVE` sets it against the model, and `seekwise fit {name} --drive DRIVE -o FILE` fits \
+                     a drive to it"
                 ),
             ),
             FileKind::Answer => (

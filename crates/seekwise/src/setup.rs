@@ -326,7 +326,7 @@ fn target_settings(files: &Files, name: &str) -> Result<Vec<(String, String)>, E
 }
 
 /// Whether a job or a pattern of that name is built in.
-fn is_built_in(name: &str) -> bool {
+pub(crate) fn is_built_in(name: &str) -> bool {
     built_in::find_text(name).is_some() || jobs::built_in_patterns().iter().any(|pattern| pattern.name == name)
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Arg, Args, ValueEnum};
+use clap::{Arg, ArgAction, Args, ValueEnum};
 use seekwise::compare::{Metric, Sampling};
 
 use super::{ColumnsArgs, PictureArgs, TargetArgs, parse_key_value, parse_name, parse_threads};
@@ -35,7 +35,8 @@ impl SamplingArgs {
 /// Makes `--on` optional, because two result folders need no target; options that say how to run still require it.
 fn require_target_for_run_options(arg: Arg) -> Arg {
     match arg.get_id().as_str() {
-        "target" => arg.required(false),
+        // Measured results are compared with one drive or more.
+        "target" => arg.required(false).action(ArgAction::Append),
         "job" | "metric" => arg,
         _ => arg.requires("target"),
     }
@@ -46,8 +47,9 @@ fn require_target_for_run_options(arg: Arg) -> Arg {
 #[command(mut_args(require_target_for_run_options))]
 pub struct CompareArgs {
     /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern. Each
-    /// further job is compared with the first. Two result folders are compared as they are.
-    #[arg(id = "job", value_parser = parse_name, value_name = "JOB", required = true)]
+    /// further job is compared with the first. Two result folders are compared as they are; results of fio in JSON with
+    /// each model.
+    #[arg(id = "job", value_parser = parse_name, value_name = "JOB|RESULT", required = true)]
     pub jobs: Vec<String>,
     /// The target and its settings.
     #[command(flatten)]
@@ -81,6 +83,9 @@ pub struct CompareArgs {
     /// The picture's files.
     #[command(flatten)]
     pub pictures: PictureArgs,
+    /// Of measured results, print all percentiles.
+    #[arg(long, conflicts_with = "json")]
+    pub all: bool,
     /// Also write results and a report to this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

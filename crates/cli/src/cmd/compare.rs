@@ -1,7 +1,7 @@
 //! `seekwise compare`: runs a job with two or more values of a key, or two jobs, and prints a verdict on each requested metric, with
 //! its cause. Sides are simulated with the same random numbers, or measured in turn. Other forms of the command are in the
 //! modules: two result folders (`baseline`), a measurement against a prediction (`against`), and an estimate of the time
-//! (`dry_run`).
+//! (`dry_run`). Measured results are compared with models by `measured`.
 
 mod against;
 mod baseline;
@@ -18,7 +18,7 @@ use seekwise::pictures::draw_comparison;
 use seekwise::study::StudyOptions;
 use seekwise::{Bounds, Files, values};
 
-use super::{print_json, print_text};
+use super::{measured, print_json, print_text};
 use crate::args::{self, AnswerFormat};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::output::print_to_stderr;
@@ -28,7 +28,11 @@ use crate::tables;
 
 /// Runs the command.
 pub fn run_command(args: &args::CompareArgs, files: &Files, bounds: &Bounds, json: bool) -> CommandResult {
-    if args.on.target.is_none() {
+    if seekwise::measured::are_results(files, &args.jobs)? {
+        return measured::compare_results(args, files, json);
+    }
+    measured::reject_options_of_results(args)?;
+    if args.on.targets.is_empty() {
         return baseline::compare_folders(args, files, json);
     }
     let setup = args.on.job_setup(files, &args.jobs[0]);
@@ -39,7 +43,7 @@ pub fn run_command(args: &args::CompareArgs, files: &Files, bounds: &Bounds, jso
         };
     }
     let format = answer_format(args.format, json)?;
-    let inputs: Vec<&str> = args.jobs.iter().chain(&args.on.target).map(String::as_str).collect();
+    let inputs: Vec<&str> = args.jobs.iter().chain(&args.on.targets).map(String::as_str).collect();
     args.pictures.check_paths(args.force, &inputs)?;
     if args.force && args.out.is_none() && !args.pictures.are_requested() {
         return Err(CommandError::new(

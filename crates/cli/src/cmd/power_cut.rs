@@ -22,7 +22,7 @@ const CURVE_COLUMNS_AND_LINES: (usize, usize) = (108, 11);
 pub fn run_command(args: &args::PowerCutArgs, files: &Files, bounds: &Bounds, json: bool) -> CommandResult {
     // Unknown columns are refused before the run.
     choose_columns(&mut [&mut empty_losses_table(), &mut empty_files_table()], &args.columns.names)?;
-    args.pictures.check_paths(args.force, &[&args.job, args.on.target.as_deref().unwrap_or_default()])?;
+    args.pictures.check_paths(args.force, &[&args.job, args.on.target_name()])?;
     let setup = args.on.job_setup(files, &args.job);
     let progress = ProgressObserver::new();
     let result = seekwise::power_cut::power_cut(&setup, cut_time(args), bounds, &progress)?;

@@ -1,4 +1,5 @@
-//! `seekwise run`: runs a job once on a target, and prints the result as tables, JSON, fio's JSON or CSV.
+//! `seekwise run`: runs a job once on a target, and prints the result as tables, JSON, fio's JSON or CSV. Measured results are
+//! compared with the model instead (`measured`).
 
 mod histogram;
 mod members;
@@ -14,7 +15,7 @@ use seekwise::{Bounds, Files, fio_output};
 
 use self::slow_requests::SlowRequests;
 use self::text::{TextOptions, format_run};
-use super::{print_json, print_text, print_warnings, study};
+use super::{measured, print_json, print_text, print_warnings, study};
 use crate::args::{self, ResultFormat};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::output::{csv_cell, print_to_stderr};
@@ -24,8 +25,11 @@ use crate::screen;
 /// Runs the command.
 pub fn run_command(args: &args::RunArgs, files: &Files, bounds: &Bounds, json: bool) -> CommandResult {
     let format = result_format(args.format, json)?;
+    if seekwise::measured::are_results(files, &args.jobs)? {
+        return measured::run_results(args, files, format);
+    }
     check_arguments(args, format)?;
-    let setup = args.on.job_setup(files, &args.job);
+    let setup = args.on.job_setup(files, &args.jobs[0]);
     let prepared_run = PreparedRun::new(&setup)?;
     print_warnings(&prepared_run.prepared_cell().warnings);
     check_format(format, prepared_run.prepared_cell())?;
@@ -94,6 +98,15 @@ fn check_arguments(args: &args::RunArgs, format: ResultFormat) -> Result<(), Com
     }
     if args.slow.is_some() && !matches!(format, ResultFormat::Text | ResultFormat::Json) {
         return Err(CommandError::new("--slow: not supported in this format; expected text or json"));
+    }
+    if let [first, second, ..] = &args.jobs[..] {
+        return Err(CommandError::new(format!(
+            "run: takes one job, or results of fio; `seekwise compare {first} {second} --on {}` compares two jobs",
+            args.on.target_name()
+        )));
+    }
+    if args.all {
+        return Err(CommandError::new("--all: only with results of fio; expected none with a job"));
     }
     text::check_columns(&args.columns.names)
 }

@@ -89,7 +89,7 @@ pub struct PointWeight {
 
 /// Standard deviation of one run from the next, as a share: equal products of depth and jobs in two published sets of
 /// fio's (a SpinPoint F1 and a Raptor, louwrentius/fio-plot, 2019) agree within 1 to 2 %.
-const RUN_TO_RUN: f64 = 0.015;
+pub(crate) const RUN_TO_RUN: f64 = 0.015;
 
 /// The fewest jobs that are resampled. With fewer a draw would depend on which job is left out, so each counts once.
 const MANY: usize = 8;
