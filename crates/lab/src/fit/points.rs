@@ -63,7 +63,7 @@ impl MeasuredFigure {
         matches!(without_direction(&self.name), "iops" | "mib_s" | "mb_s")
     }
 
-    fn is_percentile(&self) -> bool {
+    pub(crate) fn is_percentile(&self) -> bool {
         self.percentile().is_some()
     }
 

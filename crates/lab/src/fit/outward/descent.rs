@@ -126,7 +126,7 @@ impl<'a, 'b> Descent<'a, 'b> {
 
     /// True if some seen figure belongs to the stage.
     pub(crate) fn has_data_of(&self, stage: FitStage) -> bool {
-        self.misfit.rows.iter().any(|row| row.stage == stage)
+        self.misfit.rows.iter().any(|row| row.stage == Some(stage))
     }
 
     /// The coordinate of a value: its logarithm if the range is logarithmic.

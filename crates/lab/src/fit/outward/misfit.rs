@@ -16,8 +16,9 @@ use crate::fit::points::{MeasuredFigure, MeasuredPoint};
 pub(crate) struct FigureRow {
     /// The index of its job among the rows' jobs.
     pub job: usize,
-    /// The stage whose data it is.
-    pub stage: FitStage,
+    /// The stage whose data it is; `None` if it tells nothing that moves: a stream's percentiles show where its blocks lie on tracks and
+    /// in segments, which is no error of density or rotation.
+    pub stage: Option<FitStage>,
     /// The logarithm of the measured value.
     pub log_measured: f64,
     /// 1 for a time, -1 for a rate: a slow run has long times and low rates.
@@ -69,7 +70,7 @@ pub(crate) fn figure_rows<'a>(points: impl Iterator<Item = &'a MeasuredPoint>) -
         let shorter = (point.measured_requests as f64 / point.request_limit as f64).max(1.0).sqrt();
         let row = |figure: &MeasuredFigure| FigureRow {
             job,
-            stage,
+            stage: (stage != FitStage::Streams || !figure.is_percentile()).then_some(stage),
             log_measured: figure.measured.ln(),
             sign: if figure.is_rate() { -1.0 } else { 1.0 },
             class: ScatterClass::of_figure(figure),
@@ -157,7 +158,7 @@ impl Misfit {
         let weight = |(row, residual): (&FigureRow, &f64)| {
             let deviation = self.scatter.of_row(row);
             let far = (residual.abs() / (FAR * deviation)).max(1.0);
-            if row.stage <= until { 1.0 / (deviation * deviation * far) } else { 0.0 }
+            if row.stage.is_some_and(|stage| stage <= until) { 1.0 / (deviation * deviation * far) } else { 0.0 }
         };
         self.rows.iter().zip(residuals).map(weight).collect()
     }
@@ -250,7 +251,7 @@ impl Misfit {
         for ((row, weight), residual) in self.rows.iter().zip(&weights).zip(residuals) {
             sums[row.job].0 += row.sign * weight * residual;
             sums[row.job].1 += weight;
-            counts[row.class as usize] += 1.0;
+            counts[row.class as usize] += if row.stage.is_some() { 1.0 } else { 0.0 };
         }
         // The common error of each run, as the data and the present scatter give it, and its variance.
         let common = |job: usize| variance * sums[job].0 / (1.0 + variance * sums[job].1);
@@ -260,7 +261,7 @@ impl Misfit {
         let run_observations = PRIOR_OBSERVATIONS + jobs as f64 * (1.0 - lost);
         let run = ((PRIOR_OBSERVATIONS * USUAL_SCATTER.run.powi(2) + of_common) / run_observations).sqrt();
         let mut squares = [0.0; 3];
-        for (row, residual) in self.rows.iter().zip(residuals) {
+        for (row, residual) in self.rows.iter().zip(residuals).filter(|(row, _)| row.stage.is_some()) {
             let deviation = FAR * self.scatter.of_row(row);
             let own = (row.sign * residual - common(row.job)).clamp(-deviation, deviation);
             squares[row.class as usize] += (own * own - row.error.powi(2) - row.simulated_error.powi(2)).max(0.0);
@@ -283,7 +284,7 @@ mod tests {
     use super::*;
 
     fn row(job: usize, sign: f64, measured: f64) -> FigureRow {
-        let (stage, class) = (FitStage::Arm, ScatterClass::Level);
+        let (stage, class) = (Some(FitStage::Arm), ScatterClass::Level);
         FigureRow { job, stage, log_measured: measured.ln(), sign, class, error: 0.0, simulated_error: 0.0 }
     }
 

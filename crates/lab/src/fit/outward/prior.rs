@@ -103,9 +103,9 @@ pub(super) fn number_prior(drive: &DriveFile, key: &str, value: f64, origin: Fig
             let [low, high] = AVERAGE_SEEK_MS.map(|ms| 2.0 * ms);
             prior(logarithmic(low.min(value), high.max(value), STEP_MS), 2.0 * seek_deviation(origin), FitStage::Arm)
         }
-        // The skew covers the seek to the next track: a longer one would cost a stream a revolution at each track.
+        // From 0.2 to 1 ms; the skew covers it: a longer one would cost a stream a revolution at each track.
         figure::MECHANICS_SEEK_SINGLE_MS if value > 0.0 => {
-            prior(logarithmic(value / 3.0, value.max(skew_ms(drive)?), STEP_MS), 0.3, FitStage::Arm)
+            prior(logarithmic((value / 5.0).max(STEP_MS), value.max(skew_ms(drive)?), STEP_MS), 0.6, FitStage::Arm)
         }
         figure::MECHANICS_RPM => prior(logarithmic(3_000.0, 16_000.0, 0.1), SPEED_DEVIATION, FitStage::Arm),
         _ if stated => None,
