@@ -68,10 +68,12 @@ fn a_band_is_the_range_of_the_runs_on_the_draws() {
     for on in [&[][..], &["--set", "array=raid-1"]] {
         let banded = run_json(folder.path(), on);
         let mut runs = vec![run_json(folder.path(), &[on, &["--no-band"]].concat())];
-        for draw in DRAWS {
+        for (index, draw) in DRAWS.iter().enumerate() {
             let set = set_arguments(draw);
             let set: Vec<&str> = set.iter().map(String::as_str).collect();
-            runs.push(run_json(folder.path(), &[on, &["--no-band"], &set].concat()));
+            // Each draw has a seed of its own, after the run's.
+            let seed = (2 + index).to_string();
+            runs.push(run_json(folder.path(), &[on, &["--no-band", "--seed", &seed], &set].concat()));
         }
         for (figure, band) in [
             ("/all/iops", "/all/band/iops"),
@@ -110,12 +112,14 @@ fn the_text_has_the_ends_of_the_band_and_names_what_no_data_saw() {
     assert!(!seen.contains("Not seen"), "{seen}");
 }
 
+/// Its band is that of chance: of a run with the next seed.
 #[test]
-fn a_draw_equal_to_the_profile_has_a_band_without_width() {
+fn a_draw_equal_to_the_profile_adds_nothing_but_chance() {
     let folder = folder_with_fit(&[&["mechanics.seek.average_ms=8.5"]]);
     let run = run_json(folder.path(), &[]);
-    let iops = run["all"]["iops"].as_f64().unwrap();
-    assert_eq!(pair(&run["all"]["band"]["iops"]), [iops; 2]);
+    let other = run_json(folder.path(), &["--no-band", "--seed", "2"]);
+    let both = [&run, &other].map(|run| run["all"]["iops"].as_f64().unwrap());
+    assert_eq!(pair(&run["all"]["band"]["iops"]), range(&both));
     let compared = compare_json(folder.path(), &["--vary", "job.depth=1,4"]);
     let ratio = &compared["ratio"]["estimate"];
     assert_eq!((&compared["band"]["low"], &compared["band"]["high"]), (ratio, ratio));
@@ -124,13 +128,15 @@ fn a_draw_equal_to_the_profile_has_a_band_without_width() {
 #[test]
 fn what_the_user_sets_no_draw_changes() {
     let folder = folder_with_fit(&[&["mechanics.seek.average_ms=9.5"]]);
-    let width = |more: &[&str]| {
-        let [low, high] = pair(&run_json(folder.path(), more)["all"]["band"]["iops"]);
-        high - low
+    let most = |more: &[&str]| pair(&run_json(folder.path(), more)["all"]["band"]["iops"]);
+    let set = ["--set", "drive.mechanics.seek.average_ms=8.7"];
+    let of_seed = |seed: &str| {
+        let more = [&set[..], &["--no-band", "--seed", seed]].concat();
+        run_json(folder.path(), &more)["all"]["iops"].as_f64().unwrap()
     };
-    assert!(width(&[]) > 0.0);
-    assert_eq!(width(&["--set", "drive.mechanics.seek.average_ms=8.7"]), 0.0);
-    assert!(width(&["--set", "drive.overhead.read_miss_ms=0.4"]) > 0.0, "other keys are drawn");
+    assert_eq!(most(&set), range(&[of_seed("1"), of_seed("2")]));
+    let other = most(&["--set", "drive.overhead.read_miss_ms=0.4"]);
+    assert!(other[1] - other[0] > 2.0, "other keys are drawn: {other:?}");
 }
 
 #[test]

@@ -45,7 +45,12 @@ fn prepare_draw(cell: &Cell, inputs: &Inputs<'_>, index: usize) -> Result<Prepar
         .map_err(|faults| faults.into_iter().map(with_draw).collect::<Vec<_>>().into())
 }
 
-/// Runs `cell` with `seed` on each draw of its drive's fit, on so many threads (0: all cores). `run_ended` is called after each
+/// The seed of a run on a draw. Each has one of its own: a band is to hold what is measured next, and that run has its own chance too.
+pub(crate) fn seed_of_draw(seed: u64, index: usize) -> u64 {
+    seed.wrapping_add(1 + index as u64)
+}
+
+/// Runs `cell` on each draw of its drive's fit, each with its own seed after `seed`, on so many threads (0: all cores). `run_ended` is called after each
 /// run. Returns the records in the order of the draws.
 pub(crate) fn run_on_draws(
     (cell, inputs): (&Cell, &Inputs<'_>),
@@ -61,7 +66,8 @@ pub(crate) fn run_on_draws(
     let is_cancelled = || observer.is_cancelled();
     let cutoff = RunCutoff::when_cancelled(&is_cancelled);
     let workers = Workers::with_threads(threads);
-    let run_draw = |drawn: &PreparedCell| -> Result<RunRecord, RunError> {
+    let run_draw = |(index, drawn): &(usize, PreparedCell)| -> Result<RunRecord, RunError> {
+        let seed = seed_of_draw(seed, *index);
         let measured = measure_run_until(cutoff, &drawn.target, &drawn.job, seed, None, |_| {})?;
         run_ended();
         Ok(cell_record(drawn, &measured, seed))
@@ -69,8 +75,8 @@ pub(crate) fn run_on_draws(
     let mut records = Vec::with_capacity(count);
     // A prepared drive has megabytes of tables, so no more are prepared at once than run at once.
     for indices in chunks(count, workers.thread_count()) {
-        let drawn: Vec<PreparedCell> =
-            indices.map(|index| prepare_draw(cell, inputs, index)).collect::<Result<_, _>>()?;
+        let prepare = |index| prepare_draw(cell, inputs, index).map(|drawn| (index, drawn));
+        let drawn: Vec<(usize, PreparedCell)> = indices.map(prepare).collect::<Result<_, _>>()?;
         let ended: Result<Vec<RunRecord>, RunError> = workers.map(&drawn, run_draw);
         records.extend(ended?);
     }

@@ -74,8 +74,8 @@ const FIRST_STEPS: usize = 6;
 const LATER_STEPS: usize = 3;
 const LAST_STEPS: usize = 2;
 
-/// What another speed of the spindle than the profile's costs, as a misfit: a profile mostly has the drive's own, e.g. 19 times of 20.
-const SPEED_COST: f64 = 6.0;
+/// What another speed of the spindle than the profile's costs, as a misfit: a profile mostly has the drive's own, of some six speeds nearly always.
+const SPEED_COST: f64 = 9.0;
 
 /// Speeds nearer than this share are one.
 const SAME_SPEED: f64 = 0.02;
@@ -173,13 +173,15 @@ fn search_then_refit(
     let (short_seen, short_all) = (first.data_with_short_jobs(), second.data_with_short_jobs());
     let (first_short, second_short) = (first.with_data(&short_seen, "Rough"), first.with_data(&short_all, "RoughAll"));
     let mut descent = Descent::new(&first_short, parameters, tools);
-    let judged = search(&mut descent, origin.clone());
+    let Searched { after: judged, mut other_speeds } = search(&mut descent, origin.clone());
     let predicted_at = held_choice(first, &origin, &judged);
     let has_more = second.seen_job_count() > first.seen_job_count();
     let mut start = judged.last().map_or(origin.clone(), |tried| tried.point.clone());
     if has_more {
         descent = Descent::new(&second_short, parameters, tools);
-        start = search(&mut descent, start).pop().map_or(predicted_at.clone(), |tried| tried.point);
+        let mut searched = search(&mut descent, start);
+        start = searched.after.pop().map_or(predicted_at.clone(), |tried| tried.point);
+        other_speeds = searched.other_speeds;
     }
     let mut whole = descent.on(&second);
     let Some(start) = whole.try_point(start, FitStage::Writes) else {
@@ -193,29 +195,35 @@ fn search_then_refit(
     let point = no_worse_point(first, &origin, &predicted_at, best.point.clone());
     let kept = point == best.point && !first.ended_at_checkpoint();
     first.begin_stage("what else it may be", expected_last_points(parameters));
-    let spread = if kept { spread_around(&descent, &whole, best, observations) } else { None };
+    let spread = if kept { spread_around(&descent, &whole, (best, other_speeds), observations) } else { None };
     Found { point, predicted_at, scatter: whole.misfit.scatter, spread }
 }
 
-/// Searches stage by stage; returns the point after each stage, the last one after all together.
-fn search(descent: &mut Descent<'_, '_>, start: Vec<f64>) -> Vec<TriedPoint> {
-    let Some(mut best) = descent.try_point(start, FitStage::Streams) else { return Vec::new() };
+/// The points after each stage, the last one after all together; and points at other speeds, with how much farther they are.
+#[derive(Default)]
+struct Searched {
+    after: Vec<TriedPoint>,
+    other_speeds: Vec<(f64, Vec<f64>)>,
+}
+
+/// Searches stage by stage.
+fn search(descent: &mut Descent<'_, '_>, start: Vec<f64>) -> Searched {
+    let Some(mut best) = descent.try_point(start, FitStage::Streams) else { return Searched::default() };
     let mut after = Vec::new();
     for stage in FitStage::ALL.into_iter().filter(|stage| descent.has_data_of(*stage)).collect::<Vec<_>>() {
         if descent.evaluator.begin_stage(stage.words(), expected_point_count(descent.parameters)) {
-            return after;
+            return Searched { after, ..Searched::default() };
         }
         best = descent.descend(best, stage, FIRST_STEPS);
         if stage == FitStage::Arm {
-            best = try_speeds(descent, best, FitStage::Arm);
+            best = try_speeds(descent, best, FitStage::Arm).best;
         }
         best = improve_rules_from_two_starts(descent, best, stage);
         best = descent.descend(best, stage, LATER_STEPS);
-        if std::env::var("FITDEBUG").is_ok() { eprintln!("{stage:?} value {:.1} {}", best.value, describe(descent, &best.point)); }
         after.push(best.clone());
     }
     if descent.evaluator.begin_stage("all together", expected_point_count(descent.parameters) / 2) {
-        return after;
+        return Searched { after, ..Searched::default() };
     }
     // With the drive found nearly, small differences count.
     descent.settle_scatter(&best);
@@ -227,12 +235,12 @@ fn search(descent: &mut Descent<'_, '_>, start: Vec<f64>) -> Vec<TriedPoint> {
             best = descent.improve_rule_pairs(best, stage);
         }
     }
-    best = try_speeds(descent, best, FitStage::Writes);
+    let SpeedTrials { best: found, others } = try_speeds(descent, best, FitStage::Writes);
+    best = found;
     best = descent.descend(best, FitStage::Writes, LATER_STEPS);
-    if std::env::var("FITDEBUG").is_ok() { eprintln!("all value {:.1} scatter {:?} {}", best.value, descent.misfit.scatter, describe(descent, &best.point)); }
     descent.settle_scatter(&best);
     after.push(best);
-    after
+    Searched { after, other_speeds: others }
 }
 
 /// Improves the rules of a stage from those of the point and from the profile's: what few data favoured may stand in the way of what more
@@ -247,14 +255,15 @@ fn improve_rules_from_two_starts(descent: &Descent<'_, '_>, best: TriedPoint, st
     let other = (with_own_rules != best.point).then(|| descent.try_point(with_own_rules, stage)).flatten();
     let other = other.map(|other| descent.improve_rules(descent.descend(other, stage, LATER_STEPS), stage));
     let found = descent.improve_rules(best, stage);
-    other.filter(|other| other.value < found.value).unwrap_or(found)
+    let found = other.filter(|other| other.value < found.value).unwrap_or(found);
+    if stage == FitStage::Queue { descent.improve_from_designs(found, stage) } else { found }
 }
 
 /// Tries other speeds of the spindle, with density and seek that go with them, if the data show how the times of single requests spread.
-fn try_speeds(descent: &mut Descent<'_, '_>, best: TriedPoint, until: FitStage) -> TriedPoint {
+fn try_speeds(descent: &mut Descent<'_, '_>, best: TriedPoint, until: FitStage) -> SpeedTrials {
     let best = descent.valued(best, until);
     let place = |key: &str| descent.parameters.iter().position(|it| it.parameter.key == key);
-    let Some(speed) = place(figure::MECHANICS_RPM) else { return best };
+    let Some(speed) = place(figure::MECHANICS_RPM) else { return SpeedTrials { best, others: Vec::new() } };
     let (density, average) = (place(figure::GEOMETRY_ZONES), place(figure::MECHANICS_SEEK_AVERAGE_MS));
     let at_speed = |rpm: f64| {
         let (numbers, steps): (Vec<usize>, Vec<f64>) = [
@@ -285,15 +294,19 @@ fn try_speeds(descent: &mut Descent<'_, '_>, best: TriedPoint, until: FitStage) 
             found.push((rpm, descent.descend(tried, until, LATER_STEPS)));
         }
     }
-    if std::env::var("FITDEBUG").is_ok() { for (rpm, tried) in &found { eprintln!("speed {rpm} value {:.1} {:?}", tried.value, describe(descent, &tried.point)); } }
-    let nearest = found.into_iter().min_by(|a, b| (a.1.value + cost(&a.1)).total_cmp(&(b.1.value + cost(&b.1))));
-    let (rpm, nearest) = nearest.expect("the present speed is among them");
+    found.iter_mut().for_each(|(_, tried)| tried.value += cost(tried));
+    found.sort_by(|a, b| a.1.value.total_cmp(&b.1.value));
+    let mut found = found.into_iter();
+    let (rpm, best) = found.next().expect("the present speed is among them");
     descent.expect_speed(speed, rpm);
-    nearest
+    let others = found.map(|(_, tried)| (tried.value - best.value, tried.point)).collect();
+    SpeedTrials { best: descent.valued(best, until), others }
 }
 
-fn describe(descent: &Descent<'_, '_>, point: &[f64]) -> String {
-    descent.parameters.iter().zip(point).filter(|(it, value)| it.parameter.origin != **value).map(|(it, value)| format!("{}={}", it.parameter.name, it.parameter.format_value(*value))).collect::<Vec<_>>().join(" ")
+/// The best of several speeds, and the other ones with how much farther they are.
+struct SpeedTrials {
+    best: TriedPoint,
+    others: Vec<(f64, Vec<f64>)>,
 }
 
 fn is_same_speed(one: f64, other: f64) -> bool {
@@ -324,12 +337,12 @@ fn no_worse_point(first: &PointEvaluator<'_>, origin: &[f64], predicted_at: &[f6
 fn spread_around(
     descent: &Descent<'_, '_>,
     whole: &Descent<'_, '_>,
-    best: TriedPoint,
+    (best, other_speeds): (TriedPoint, Vec<(f64, Vec<f64>)>),
     observations: f64,
 ) -> Option<Spread> {
     let slopes = whole.slopes(&best, &whole.numbers_until(FitStage::Writes), FitStage::Writes);
     let best = descent.try_point(best.point, FitStage::Writes)?;
-    let posterior = Posterior::around(descent, &best, slopes, observations)?;
+    let posterior = Posterior::around(descent, &best, slopes, observations)?.with_centres(other_speeds);
     let draws = posterior.draws(descent, &best);
     let (of, correlations) = (posterior.intervals(descent), posterior.correlations());
     let trading = correlations.into_iter().filter(|(_, _, correlation)| correlation.abs() >= TRADES);

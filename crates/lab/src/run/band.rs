@@ -1,4 +1,4 @@
-//! The band of a prediction on a fitted drive: the range of each figure over runs of one seed on the drive and on the draws of
+//! The band of a prediction on a fitted drive: the range of each figure over runs on the drive and on the draws of
 //! its fit, which are drives that meet the measurements as well.
 //!
 //! The range of n draws covers a further one with a probability of (n - 1) / (n + 1), whatever their distribution: 90 % for 20.

@@ -9,6 +9,7 @@ use crate::fit::evaluator::PointEvaluator;
 use crate::fit::parameter::ParameterDomain;
 use crate::fit::sensitivity::Sensitivity;
 use crate::workers::Workers;
+use seekwise_disk::rng::Seed;
 use seekwise_drives::key_names::figure;
 use std::sync::Mutex;
 
@@ -27,6 +28,12 @@ const RULE_CHANGES: usize = 5;
 
 /// The changes that are tried together with each other change.
 const PAIRED: usize = 3;
+
+/// Designs that are drawn, how many of them are improved, and in per cent how often a rule of one stays as the profile has it: two or three
+/// rules then differ.
+const DESIGNS: usize = 120;
+const IMPROVED_DESIGNS: usize = 2;
+const STAYS_PERCENT: u32 = 70;
 
 /// The choices that are simulated with numbers that follow.
 const SIMULATED_CHOICES: usize = 5;
@@ -215,7 +222,7 @@ impl<'a, 'b> Descent<'a, 'b> {
 
     /// The distance over which the slope of a number is taken: most of what it may move, so that the order of requests, which changes
     /// with everything, averages out.
-    fn difference(&self, index: usize) -> f64 {
+    pub(crate) fn difference(&self, index: usize) -> f64 {
         let Some(prior) = self.parameters[index].prior else { return 0.0 };
         if prior.range.log { (0.4 * prior.deviation).clamp(0.04, 0.3) } else { 1.5 * prior.deviation }
     }
@@ -375,6 +382,37 @@ impl<'a, 'b> Descent<'a, 'b> {
             }
         }
         best
+    }
+
+    /// Tries designs of a stage drawn at random, and improves the best of them: rules that only work together are far from any single change.
+    pub(crate) fn improve_from_designs(&self, start: TriedPoint, stage: FitStage) -> TriedPoint {
+        let best = self.valued(start, stage);
+        let slopes = self.slopes(&best, &self.numbers_until(stage), stage);
+        let designs = self.random_designs(&best.point, stage);
+        let tried = self.try_rules(&best, (designs, &slopes), stage, f64::INFINITY);
+        let improved = tried.into_iter().take(IMPROVED_DESIGNS).map(|(_, design)| Some(self.improve_rules(design, stage)));
+        let found = least(improved.collect()).filter(|found| found.value < best.value - RULE_COST);
+        found.unwrap_or(best)
+    }
+
+    /// Designs of a stage: each rule as the profile has it, or any of its choices.
+    fn random_designs(&self, point: &[f64], stage: FitStage) -> Vec<RuleChange> {
+        let mut rng = Seed(1).stream("fit designs");
+        let rules: Vec<usize> = (0..self.parameters.len())
+            .filter(|&index| self.parameters[index].prior.is_none() && self.parameters[index].stage == stage)
+            .collect();
+        let mut design = |_| -> RuleChange {
+            let value = |&index: &usize| {
+                let ParameterDomain::Choice(words) = &self.parameters[index].parameter.form else {
+                    return (index, point[index]);
+                };
+                let other = rng.below(words.len() as u64) as f64;
+                let stays = rng.draw_chance(STAYS_PERCENT);
+                (index, if stays { self.parameters[index].parameter.origin } else { other })
+            };
+            rules.iter().map(value).collect()
+        };
+        (0..DESIGNS).map(&mut design).collect()
     }
 
     /// Estimates the scatter from what remains at a point; returns on how many observations the run's stands.

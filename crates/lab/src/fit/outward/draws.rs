@@ -76,9 +76,18 @@ impl Posterior {
             columns.push(vec![0.0; best.residuals.len()]);
         }
         let position = descent.position_of(&best.point);
-        let factor = descent.misfit.covariance_factor(&best.residuals, &position, (&numbers, &columns))?;
+        let spans: Vec<f64> = numbers.iter().map(|number| 2.0 * descent.difference(*number)).collect();
+        let system = (&numbers[..], &columns[..]);
+        let factor = descent.misfit.covariance_factor(&best.residuals, &position, system, &spans)?;
         let widening = t_quantile(OUTSIDE, observations.max(2.0)) / NORMAL_QUANTILE;
         Some(Posterior { centres, numbers, factor, widening })
+    }
+
+    /// Adds points that are so much farther from the data than the fitted one.
+    pub(crate) fn with_centres(mut self, farther: Vec<(f64, Vec<f64>)>) -> Posterior {
+        let near = farther.into_iter().filter(|(by, _)| *by < ALTERNATIVE);
+        self.centres.extend(near.map(|(by, point)| Centre { point, weight: (-0.5 * by.max(0.0)).exp() }));
+        self
     }
 
     /// A point, with the rules of the centre at `share` of all weights.

@@ -231,15 +231,47 @@ impl Misfit {
         matrix.cholesky().map(|solved| solved.solve(&right).iter().copied().collect())
     }
 
-    /// The covariance of `numbers` by data and priors, as its Cholesky factor.
+    /// The covariance of `numbers` by data and priors, as its Cholesky factor. The slopes, taken over `spans`, are themselves simulated:
+    /// what chance adds to their squares tells nothing about the numbers.
     pub(crate) fn covariance_factor(
         &self,
         residuals: &[f64],
         position: &[f64],
         (numbers, slopes): (&[usize], &[Slope]),
+        spans: &[f64],
     ) -> Option<DMatrix<f64>> {
-        let (matrix, _) = self.equations(residuals, position, (numbers, slopes), FitStage::Writes);
+        let (mut matrix, _) = self.equations(residuals, position, (numbers, slopes), FitStage::Writes);
+        let weights = self.weights(residuals, FitStage::Writes);
+        let chance: f64 = self.rows.iter().zip(&weights).map(|(row, weight)| weight * row.simulated_error.powi(2)).sum();
+        for (index, span) in spans.iter().enumerate() {
+            let prior: f64 = self.own_precision(numbers[index]);
+            let told = matrix[(index, index)] - prior;
+            // Two simulations, each with its chance.
+            let by_chance = if slopes[index].iter().all(|slope| *slope == 0.0) { 0.0 } else { 2.0 * chance / (span * span) };
+            let share = (1.0 - by_chance / told.max(1e-12)).clamp(LEAST_TOLD, 1.0);
+            for other in 0..numbers.len() {
+                let factor = if other == index { share } else { share.sqrt() };
+                let coupling = self.coupled_precision(numbers[index], numbers[other]);
+                matrix[(index, other)] = coupling + factor * (matrix[(index, other)] - coupling);
+                if other != index {
+                    matrix[(other, index)] = matrix[(index, other)];
+                }
+            }
+        }
         matrix.cholesky()?.inverse().cholesky().map(|factor| factor.l())
+    }
+
+    /// The precision that priors alone give to a number.
+    fn own_precision(&self, number: usize) -> f64 {
+        self.coupled_precision(number, number)
+    }
+
+    /// What priors alone put into the matrix of the normal equations for two numbers.
+    fn coupled_precision(&self, one: usize, other: usize) -> f64 {
+        let factor = |prior: &PriorRow, number: usize| {
+            prior.terms.iter().find(|term| term.0 == number).map_or(0.0, |term| term.1) / prior.deviation
+        };
+        self.priors.iter().map(|prior| factor(prior, one) * factor(prior, other)).sum()
     }
 
     /// Estimates the scatter from what remains, with `fitted` numbers found from the same figures.
@@ -275,6 +307,9 @@ impl Misfit {
         (Scatter { run, figure }, run_observations)
     }
 }
+
+/// The least share of what slopes tell that stays when chance is taken off.
+const LEAST_TOLD: f64 = 0.1;
 
 /// Standard errors from which on a figure is far off, and counts less.
 const FAR: f64 = 3.0;
@@ -315,7 +350,7 @@ mod tests {
         let slopes = [vec![1.0; 100]];
         let step = it.step(&[0.01; 100], &[0.0], (&[0], &slopes), FitStage::Writes, 0.0).unwrap();
         assert!((step[0] - 0.01 * 100.0 / 101.0).abs() < 1e-9, "{step:?}");
-        let factor = it.covariance_factor(&[0.01; 100], &[0.0], (&[0], &slopes)).unwrap();
+        let factor = it.covariance_factor(&[0.01; 100], &[0.0], (&[0], &slopes), &[1.0]).unwrap();
         assert!((factor[(0, 0)] - deviation / 101f64.sqrt()).abs() < 1e-9);
     }
 
