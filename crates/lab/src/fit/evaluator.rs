@@ -22,7 +22,7 @@ use super::slope::{SimulatedValue, SlopeTarget};
 use crate::workers::Workers;
 
 /// Loss of a point that makes no valid drive: far above any other.
-const IMPOSSIBLE: f64 = 1e6;
+pub(crate) const IMPOSSIBLE: f64 = 1e6;
 
 /// Prefix of questions about shortened data.
 const ROUGH: &str = "Rough";
