@@ -16,6 +16,7 @@
 //! | [`frugal_search`] | the search for jobs, planned by the sensitivity |
 //! | [`slope`] | the effect of each number on each figure |
 //! | [`judge`] | which changes stay |
+//! | [`guard`] | nothing gets worse; what nothing mends |
 //! | [`sources`] | data parsed from texts |
 //! | [`interval`] | intervals of figures, and which figures trade |
 //! | [`strain`] | figures at the end of their range, and the measurement that gains most |
@@ -26,6 +27,7 @@
 pub mod data;
 pub mod evaluator;
 pub mod frugal_search;
+pub mod guard;
 pub mod interval;
 pub mod judge;
 pub mod loss;
@@ -48,6 +50,7 @@ use seekwise_drives::profile::DriveFile;
 use data::{FitData, LossAndDraws};
 use evaluator::{FitEnding, FitListener, PointEvaluator, Question, share_of_draws_better};
 use frugal_search::{EvaluatorPair, SearchEnd};
+use guard::{Guard, UnmendedGroup};
 use interval::{IntervalQuery, Intervals};
 use judge::RejectionReason;
 use parameter::Parameter;
@@ -75,6 +78,8 @@ pub struct FitResult {
     pub points: u64,
     /// The early end of the fit, if it had one; the point is then the best so far.
     pub ending: Option<FitEnding>,
+    /// Groups of a trace's requests that the model misses in both halves, before the fit and after.
+    pub unmended: Vec<UnmendedGroup>,
 }
 
 /// A fit to do.
@@ -125,9 +130,11 @@ pub fn fit_unless_cancelled(task: FitTask<'_>, listener: FitListener<'_>) -> Opt
     let before_and_after = |question| (whole.ask(question, &origin)[0], whole.ask(question, &point)[0]);
     let seen = before_and_after(Question::Seen);
     let held = whole.has_held_data().then(|| before_and_after(Question::Held));
+    let unmended = Guard::new(&whole, &origin, effort.shares).unmended_groups(&point);
     let (complete, points) = (!whole.was_cancelled(), whole.point_count());
     drop((whole, short));
-    complete.then_some(FitResult { parameters, point, reasons, intervals, seen, held, sensitivity, points, ending })
+    let result = FitResult { parameters, point, reasons, intervals, seen, held, sensitivity, points, ending, unmended };
+    complete.then_some(result)
 }
 
 /// Points that a thorough search tries for each parameter: measured in a fit of six figures to five jobs. The number varies with the data.
@@ -198,7 +205,7 @@ fn put_back_after_early_end(
     reasons: &mut [Option<RejectionReason>],
 ) -> Vec<f64> {
     let point = judge::put_back_unconfirmed(evaluators.whole, origin, point, effort.shares, reasons);
-    if judge::is_surely_better_on_held_data(evaluators.whole, origin, &point, effort.shares) != Some(false) {
+    if Guard::new(evaluators.whole, origin, effort.shares).accepts(&point) {
         return point;
     }
     mark_moved_as_not_better(origin, &point, reasons);
@@ -274,8 +281,8 @@ fn refine_moved_numbers(
     if worse || evaluator.ended_at_checkpoint() { point } else { refined }
 }
 
-/// Finds the intervals, and puts back numbers that they do not determine; everything if the held-back data are met no better than by the
-/// profile. Returns the point that remains, with its intervals.
+/// Puts back what the [`guard`] refuses, finds the intervals, and puts back numbers that they do not determine. Returns the point that
+/// remains, with its intervals.
 fn put_back_by_intervals(
     evaluators: EvaluatorPair<'_, '_>,
     origin: &[f64],
@@ -286,14 +293,10 @@ fn put_back_by_intervals(
 ) -> (Vec<f64>, Intervals) {
     let EvaluatorPair { short, whole } = evaluators;
     let none = || Intervals { of: vec![None; origin.len()], pairs: Vec::new() };
-    let worse =
-        point == origin || judge::is_surely_better_on_held_data(whole, origin, &point, effort.shares) == Some(false);
-    if whole.ended_at_checkpoint() {
+    let guard = Guard::new(whole, origin, effort.shares);
+    let point = guard.keep_acceptable(point, effort, reasons);
+    if point == origin || whole.ended_at_checkpoint() {
         return (point, none());
-    }
-    if worse {
-        mark_moved_as_not_better(origin, &point, reasons);
-        return (origin.to_vec(), none());
     }
     // The numbers at which the search ended, with the rules that stayed.
     let is_number = |index: usize| whole.parameters[index].range().is_some();
@@ -310,9 +313,14 @@ fn put_back_by_intervals(
     if whole.ended_at_checkpoint() {
         return (point, none());
     }
-    let kept = judge::put_back_undetermined(whole, origin, point.clone(), &intervals, effort, reasons);
+    let mut more_reasons = reasons.to_vec();
+    let mut kept = judge::put_back_undetermined(whole, origin, point.clone(), &intervals, effort, &mut more_reasons);
     if whole.ended_at_checkpoint() {
         return (point, none());
+    }
+    match guard.accepts(&kept) {
+        true => reasons.copy_from_slice(&more_reasons),
+        false => kept = point,
     }
     let intervals = intervals.adjusted_to(whole.parameters, &kept);
     (kept, intervals)

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::FitResult;
 use super::data::{DataSplit, FitData, FitTrace, ReferenceTimes};
 use super::evaluator::{EarlyEnd, FitEnding};
+use super::guard::UnmendedGroup;
 use super::interval::ValueInterval;
 use super::judge::RejectionReason;
 use super::loss::which_are_near_previous;
@@ -210,6 +211,7 @@ pub fn build_report(drive: &DriveFile, data: &[FitData], fitted: &FitResult) -> 
         }
     }
     report.warnings = collect_warnings(&report, data, drive.build_profile(&cache)?.mechanics.revolution());
+    report.warnings.extend(fitted.unmended.iter().map(UnmendedGroup::warning_text));
     Ok(report)
 }
 
