@@ -150,7 +150,6 @@ key_names! {
         CACHE_READ_AHEAD_FREE_BLOCKS = "cache.read_ahead.free_blocks",
         CACHE_READ_AHEAD_HOLD = "cache.read_ahead.hold",
         CACHE_READ_AHEAD_HOLD_AFTER = "cache.read_ahead.hold_after",
-        CACHE_READ_AHEAD_MULTIPLIED = "cache.read_ahead.multiplied",
         CACHE_READ_AHEAD_CEILING_SECTORS = "cache.read_ahead.ceiling_sectors",
         CACHE_READ_AHEAD_LONGEST_READ_SECTORS = "cache.read_ahead.longest_read_sectors",
         CACHE_READ_AHEAD_DISCARD = "cache.read_ahead.discard",

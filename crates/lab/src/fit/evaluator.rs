@@ -415,9 +415,10 @@ impl<'a> PointEvaluator<'a> {
         Workers::Shared.map(points, |point| self.simulate_point(point))
     }
 
-    /// The errors of the groups of all traces at a point, seen and held back; `None` if no drive can be made of it.
+    /// The errors of the groups of all traces at a point, seen and held back; `None` if no drive can be made of it, or without traces.
     pub(crate) fn group_errors(&self, point: &[f64]) -> Option<[Vec<GroupError>; 2]> {
-        if self.ask_listener_whether_ended() {
+        let has_traces = self.data.iter().any(|data| matches!(data, FitData::Traced(_)));
+        if !has_traces || self.ask_listener_whether_ended() {
             return None;
         }
         self.unnamed_points.fetch_add(1, Ordering::Relaxed);
