@@ -295,6 +295,7 @@ fn put_back_by_intervals(
     let none = || Intervals { of: vec![None; origin.len()], pairs: Vec::new() };
     let guard = Guard::new(whole, origin, effort.shares);
     let point = guard.keep_acceptable(point, effort, reasons);
+    let point = guard.mend_groups(point, &search_end.free, effort, reasons);
     if point == origin || whole.ended_at_checkpoint() {
         return (point, none());
     }

@@ -131,11 +131,15 @@ const TRIED_OF_RULE: usize = 2;
 const TRIED: usize = 12;
 
 /// The index of a rule among the parameters, and the number of a choice.
-type RuleChoice = (usize, f64);
+pub(crate) type RuleChoice = (usize, f64);
 
 /// The choices worth a search with other numbers, the best first: those that change the loss of `point`, and raise it little. A choice that
 /// changes nothing appears once the rule on which it depends has changed.
-fn promising_choices(evaluator: &PointEvaluator<'_>, point: &[f64], tried: &[RuleChoice]) -> Vec<RuleChoice> {
+pub(crate) fn promising_choices(
+    evaluator: &PointEvaluator<'_>,
+    point: &[f64],
+    tried: &[RuleChoice],
+) -> Vec<RuleChoice> {
     let mut choices: Vec<RuleChoice> = Vec::new();
     for (index, parameter) in evaluator.parameters.iter().enumerate() {
         let ParameterDomain::Choice(words) = &parameter.form else { continue };
