@@ -17,6 +17,7 @@
 //! | `density` | the density of the tracks as one number |
 //! | [`slope`] | the effect of each number on each figure |
 //! | [`judge`] | which changes stay |
+//! | [`guard`] | nothing gets worse; what nothing mends |
 //! | [`sources`] | data parsed from texts |
 //! | [`interval`] | intervals of figures, and which figures trade |
 //! | [`strain`] | figures at the end of their range, and the measurement that gains most |
@@ -27,6 +28,7 @@
 pub mod data;
 mod density;
 pub mod evaluator;
+pub mod guard;
 pub mod interval;
 pub mod judge;
 pub mod loss;
@@ -49,6 +51,7 @@ use seekwise_drives::profile::DriveFile;
 
 use data::{DataSplit, FitData, LossAndDraws};
 use evaluator::{FitEnding, FitListener, PointEvaluator, Question, share_of_draws_better};
+use guard::{Guard, UnmendedGroup};
 use interval::{IntervalQuery, Intervals};
 use judge::RejectionReason;
 use parameter::Parameter;
@@ -78,6 +81,8 @@ pub struct FitResult {
     pub ending: Option<FitEnding>,
     /// What a fit to jobs found besides.
     pub outward: Option<outward::OutwardFindings>,
+    /// Groups of a trace's requests that the model misses in both halves, before the fit and after.
+    pub unmended: Vec<UnmendedGroup>,
 }
 
 /// A fit to do.
@@ -130,9 +135,23 @@ pub fn fit_unless_cancelled(task: FitTask<'_>, listener: FitListener<'_>) -> Opt
     let before_and_after = |question| (whole.ask(question, &origin)[0], whole.ask(question, &point)[0]);
     let seen = before_and_after(Question::Seen);
     let held = whole.has_held_data().then(|| before_and_after(Question::Held));
+    let unmended = Guard::new(&whole, &origin, effort.shares).unmended_groups(&point);
     let (complete, points) = (!whole.was_cancelled(), whole.point_count());
     drop(whole);
-    complete.then_some(FitResult { parameters, point, reasons, intervals, seen, held, sensitivity, points, ending, outward: None })
+    let result = FitResult {
+        parameters,
+        point,
+        reasons,
+        intervals,
+        seen,
+        held,
+        sensitivity,
+        points,
+        ending,
+        outward: None,
+        unmended,
+    };
+    complete.then_some(result)
 }
 
 /// Points that a thorough search tries for each parameter: measured in a fit of six figures to five jobs. The number varies with the data.
@@ -214,7 +233,7 @@ fn put_back_after_early_end(
     reasons: &mut [Option<RejectionReason>],
 ) -> Vec<f64> {
     let point = judge::put_back_unconfirmed(evaluators.whole, origin, point, effort.shares, reasons);
-    if judge::is_surely_better_on_held_data(evaluators.whole, origin, &point, effort.shares) != Some(false) {
+    if Guard::new(evaluators.whole, origin, effort.shares).accepts(&point) {
         return point;
     }
     mark_moved_as_not_better(origin, &point, reasons);
@@ -290,8 +309,8 @@ fn refine_moved_numbers(
     if worse || evaluator.ended_at_checkpoint() { point } else { refined }
 }
 
-/// Finds the intervals, and puts back numbers that they do not determine; everything if the held-back data are met no better than by the
-/// profile. Returns the point that remains, with its intervals.
+/// Puts back what the [`guard`] refuses, finds the intervals, and puts back numbers that they do not determine. Returns the point that
+/// remains, with its intervals.
 fn put_back_by_intervals(
     evaluators: EvaluatorPair<'_, '_>,
     origin: &[f64],
@@ -302,14 +321,11 @@ fn put_back_by_intervals(
 ) -> (Vec<f64>, Intervals) {
     let EvaluatorPair { short, whole } = evaluators;
     let none = || Intervals { of: vec![None; origin.len()], pairs: Vec::new() };
-    let worse =
-        point == origin || judge::is_surely_better_on_held_data(whole, origin, &point, effort.shares) == Some(false);
-    if whole.ended_at_checkpoint() {
+    let guard = Guard::new(whole, origin, effort.shares);
+    let point = guard.keep_acceptable(point, effort, reasons);
+    let point = guard.mend_groups(point, &search_end.free, effort, reasons);
+    if point == origin || whole.ended_at_checkpoint() {
         return (point, none());
-    }
-    if worse {
-        mark_moved_as_not_better(origin, &point, reasons);
-        return (origin.to_vec(), none());
     }
     // The numbers at which the search ended, with the rules that stayed.
     let is_number = |index: usize| whole.parameters[index].range().is_some();
@@ -326,9 +342,14 @@ fn put_back_by_intervals(
     if whole.ended_at_checkpoint() {
         return (point, none());
     }
-    let kept = judge::put_back_undetermined(whole, origin, point.clone(), &intervals, effort, reasons);
+    let mut more_reasons = reasons.to_vec();
+    let mut kept = judge::put_back_undetermined(whole, origin, point.clone(), &intervals, effort, &mut more_reasons);
     if whole.ended_at_checkpoint() {
         return (point, none());
+    }
+    match guard.accepts(&kept) {
+        true => reasons.copy_from_slice(&more_reasons),
+        false => kept = point,
     }
     let intervals = intervals.adjusted_to(whole.parameters, &kept);
     (kept, intervals)

@@ -147,6 +147,51 @@ fn noise_moves_nothing() {
     }
 }
 
+/// The words of the rules that moved, with their keys.
+fn moved_rules(found: &FitResult) -> Vec<(&str, String)> {
+    let moved =
+        found.parameters.iter().zip(&found.point).filter(|(it, value)| it.range().is_none() && it.origin != **value);
+    moved.map(|(it, value)| (it.key, it.format_value(*value))).collect()
+}
+
+/// All rules of the firmware, and an overhead that could take the blame.
+const FIRMWARE: [&str; 2] = ["firmware", "overhead.read_miss_ms"];
+
+#[test]
+fn a_rule_that_the_profile_lacks_is_found_among_all_of_the_firmware() {
+    for rule in [("firmware.write_verify", "true"), ("firmware.late_writes_percent", "30")] {
+        let (found, _) = fitted(measured(&truth(&[rule]), 2400), &FIRMWARE, BTreeMap::new());
+        assert_eq!(moved_rules(&found), [(rule.0, rule.1.to_owned())], "{:?} {:?}", found.seen, found.held);
+        let (before, after) = found.held.unwrap();
+        assert!(after < 0.3 * before && found.unmended.is_empty(), "{rule:?}: {before} {after} {:?}", found.unmended);
+    }
+}
+
+#[test]
+fn a_right_profile_keeps_all_rules_of_the_firmware() {
+    let (found, _) = fitted(measured(&truth(&[]), 1600), &FIRMWARE, BTreeMap::new());
+    assert_eq!(moved_rules(&found), []);
+    assert!(found.seen.1 <= found.seen.0 && found.unmended.is_empty(), "{:?} {:?}", found.seen, found.unmended);
+}
+
+#[test]
+fn a_class_of_requests_that_no_rule_mends_is_named() {
+    let mut trace = measured(&truth(&[]), 1600);
+    let writes = trace.rows.iter().zip(&mut trace.measured).filter(|(row, _)| row.op == Op::Write);
+    writes.for_each(|(_, time)| *time += Span::from_millis(2));
+    let only = ["cache.read_ahead.after", "firmware.write_verify"];
+    let (found, _) = fitted(trace.clone(), &only, BTreeMap::new());
+    assert_eq!(moved_rules(&found), []);
+    assert!(!found.unmended.is_empty() && found.unmended.iter().all(|group| group.name.starts_with("t: writes")));
+    for (measured, simulated) in found.unmended.iter().flat_map(|it| it.measured_ms.into_iter().zip(it.simulated_ms)) {
+        assert!((measured - simulated - 2.0).abs() < 0.2, "{measured} {simulated}");
+    }
+    let drive = catalogue::load_drive(DRIVE).unwrap();
+    let data = [FitData::Traced(Box::new(FitTrace::new("t", trace, 0.5, Timing::Think, Vec::new()).unwrap()))];
+    let report = report::build_report(&drive, &data, &found).unwrap();
+    assert!(report.warnings.iter().any(|said| said.starts_with("t: writes")), "{:?}", report.warnings);
+}
+
 #[test]
 fn one_core_two_and_an_interruption_come_to_the_same() {
     let real = truth(&[("overhead.read_miss_ms", "1.1")]);

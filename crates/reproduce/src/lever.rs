@@ -51,7 +51,7 @@ impl Lever {
             value: setting.value.clone(),
             of: Vec::new(),
             identity: figure_identity(setting),
-            range: rule.or(of_key.map(LeverRange::Number)).or_else(twice).filter(|_| inferred)?,
+            range: of_key.map(LeverRange::Number).or(rule).or_else(twice).filter(|_| inferred)?,
         })
     }
 

@@ -16,7 +16,7 @@ use seekwise_formats::trace::measured::MeasuredTrace;
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_work::workload::replay::Timing;
 
-use super::loss::{BLOCKS, MeasuredRequests};
+use super::loss::{BLOCKS, GroupError, MeasuredRequests};
 use super::points::{MeasuredPoint, PointWeight, configured_profile, draw_weights};
 use super::slope::{SimulatedValue, SlopeTarget};
 use crate::validate::{ResponseSamples, check_fits_drive, replay_rows};
@@ -72,6 +72,13 @@ pub enum Resamples {
     Blocks(Vec<Vec<u32>>),
     /// For each draw and job, its weight and the errors added to its figures.
     Jobs(Vec<Vec<PointWeight>>),
+}
+
+impl Resamples {
+    /// The draws of a trace's blocks; none of jobs.
+    fn blocks(&self) -> &[Vec<u32>] {
+        if let Resamples::Blocks(draws) = self { draws } else { &[] }
+    }
 }
 
 /// A kind of data.
@@ -157,9 +164,9 @@ impl FitTrace {
         cache: &ReadingCache,
     ) -> Result<Option<LossAndDraws>, Vec<Diagnostic>> {
         let Some(measured) = &self.parts[part as usize] else { return Ok(None) };
-        let draws = if let Some(Resamples::Blocks(draws)) = resamples { &draws[..] } else { &[] };
+        let draws = resamples.map_or(&[][..], Resamples::blocks);
         let profile = configured_profile(drive, &self.settings, cache)?;
-        let cap = Span::from_nanos((15e9 / self.rpm_or_default(drive)) as u64);
+        let cap = self.paired_error_cap(drive);
         let phases = if self.timing == Timing::Arrival { PHASES } else { 1 };
         let mut sums = vec![0.0; 1 + draws.len()];
         for seed in 1..=phases {
@@ -172,6 +179,32 @@ impl FitTrace {
             sums.iter_mut().zip(losses).for_each(|(sum, loss)| *sum += loss / phases as f64);
         }
         Ok(Some(sums))
+    }
+
+    /// The errors of the groups of both parts, with the first phase; none of a part without requests.
+    fn simulate_group_errors(
+        &self,
+        drive: &DriveFile,
+        resamples: [&Resamples; 2],
+        cache: &ReadingCache,
+    ) -> Result<[Vec<GroupError>; 2], Vec<Diagnostic>> {
+        let profile = configured_profile(drive, &self.settings, cache)?;
+        let times = self.simulate_response_times(&profile, self.trace.rows.len(), 1)?;
+        let cap = self.paired_error_cap(drive);
+        let part_errors = |part: DataSplit, times: &[Span]| {
+            let draws = resamples[part as usize].blocks();
+            let measured = self.parts[part as usize].as_ref();
+            let mut errors = measured.map_or_else(Vec::new, |measured| measured.group_errors(times, cap, draws));
+            errors.iter_mut().for_each(|error| error.name = format!("{}: {}", self.file, error.name));
+            errors
+        };
+        let (seen, held) = times.split_at(self.seen);
+        Ok([part_errors(DataSplit::Seen, seen), part_errors(DataSplit::Held, held)])
+    }
+
+    /// The largest paired error that counts: a quarter of a revolution.
+    fn paired_error_cap(&self, drive: &DriveFile) -> Span {
+        Span::from_nanos((15e9 / self.rpm_or_default(drive)) as u64)
     }
 
     /// Measured times of the seen requests, as shares of the mean of their direction, which is the loss's unit. The largest distance that
@@ -222,6 +255,19 @@ impl FitData {
         match self {
             FitData::Traced(traced) => traced.parts[part as usize].as_ref().map_or(0, MeasuredRequests::request_count),
             FitData::Points(points) => points.iter().filter(|point| point.held == (part == DataSplit::Held)).count(),
+        }
+    }
+
+    /// The errors of the groups of a trace on `drive`, seen and held back; none of jobs.
+    pub(crate) fn simulate_group_errors(
+        &self,
+        drive: &DriveFile,
+        resamples: [&Resamples; 2],
+        cache: &ReadingCache,
+    ) -> Result<[Vec<GroupError>; 2], Vec<Diagnostic>> {
+        match self {
+            FitData::Traced(traced) => traced.simulate_group_errors(drive, resamples, cache),
+            FitData::Points(_) => Ok([Vec::new(), Vec::new()]),
         }
     }
 

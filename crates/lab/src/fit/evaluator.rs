@@ -16,13 +16,14 @@ use seekwise_run::cutoff::Cancelled;
 use serde::Serialize;
 
 use super::data::{DataSplit, FitData, LossAndDraws, Resamples};
+use super::loss::GroupError;
 use super::parameter::{Parameter, drive_at_point};
 use super::points;
 use super::slope::{SimulatedValue, SlopeTarget};
 use crate::workers::Workers;
 
 /// Loss of a point that makes no valid drive: far above any other.
-const IMPOSSIBLE: f64 = 1e6;
+pub(crate) const IMPOSSIBLE: f64 = 1e6;
 
 /// Resamples of the seen data, for intervals.
 pub(crate) const SEEN_DRAWS: usize = 40;
@@ -421,6 +422,23 @@ impl<'a> PointEvaluator<'a> {
     /// The simulated values at several points, in their order, on all cores.
     pub fn simulate_points(&self, points: &[Vec<f64>]) -> Vec<Option<Vec<SimulatedValue>>> {
         Workers::Shared.map(points, |point| self.simulate_point(point))
+    }
+
+    /// The errors of the groups of all traces at a point, seen and held back; `None` if no drive can be made of it, or without traces.
+    pub(crate) fn group_errors(&self, point: &[f64]) -> Option<[Vec<GroupError>; 2]> {
+        let has_traces = self.data.iter().any(|data| matches!(data, FitData::Traced(_)));
+        if !has_traces || self.ask_listener_whether_ended() {
+            return None;
+        }
+        self.unnamed_points.fetch_add(1, Ordering::Relaxed);
+        let drive = drive_at_point(self.drive, self.parameters, point).ok()?;
+        let mut all = [Vec::new(), Vec::new()];
+        for (index, data) in self.data.iter().enumerate() {
+            let resamples = [0, 1].map(|part| &self.draws[part][index]);
+            let errors = data.simulate_group_errors(&drive, resamples, &self.cache).ok()?;
+            all.iter_mut().zip(errors).for_each(|(all, errors)| all.extend(errors));
+        }
+        Some(all)
     }
 
     /// The data.

@@ -30,6 +30,10 @@ pub const FEWEST: usize = 30;
 /// The number of blocks of neighbouring requests into which a part of a trace is divided for resampling.
 pub const BLOCKS: usize = 50;
 
+/// The names of the groups of all reads and of all writes.
+pub(crate) const READS: &str = "reads";
+pub(crate) const WRITES: &str = "writes";
+
 /// The number of earlier requests that a request is compared with to tell whether it is near.
 const BEFORE: usize = 8;
 
@@ -39,6 +43,8 @@ const BEHIND: u64 = 128;
 /// A group of requests.
 #[derive(Clone, Debug)]
 struct RequestGroup {
+    /// The requests in words.
+    name: String,
     weight: f64,
     mean_measured_ns: f64,
     /// Indices of requests, in the trace's order.
@@ -52,6 +58,19 @@ struct RequestGroup {
 pub(crate) struct MeasuredRequests {
     measured_ns: Vec<u64>,
     groups: Vec<RequestGroup>,
+}
+
+/// The error of one group.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct GroupError {
+    /// The requests in words.
+    pub name: String,
+    pub measured_ms: f64,
+    pub simulated_ms: f64,
+    /// The standard error of the difference of both means, over blocks.
+    pub noise_ms: f64,
+    /// The part of the loss that the group adds.
+    pub losses: LossAndDraws,
 }
 
 /// For each request whether it begins inside one of the requests before it, or shortly after its end.
@@ -70,25 +89,26 @@ impl MeasuredRequests {
             range.clone().filter(|&row| belongs(row)).map(|row| (row - range.start) as u32).collect()
         };
         let measured_ns: Vec<u64> = measured[range.clone()].iter().map(|time| time.nanos()).collect();
-        let mut groups = vec![(1.0, select(&|_| true))];
-        for op in [Op::Read, Op::Write] {
+        let mut groups = vec![("all requests".to_owned(), 1.0, select(&|_| true))];
+        for (op, op_name) in [(Op::Read, READS), (Op::Write, WRITES)] {
             let of_op = select(&|row| rows[row].op == op);
             let n = of_op.len() as f64;
-            groups.push((1.0, of_op));
-            for previous in [Op::Read, Op::Write] {
-                for is_near in [true, false] {
+            groups.push((op_name.to_owned(), 1.0, of_op));
+            for (previous, previous_name) in [(Op::Read, "read"), (Op::Write, "write")] {
+                for (is_near, near_name) in [(true, "near"), (false, "far from")] {
                     let op_before = |row: usize| if row == 0 { Op::Read } else { rows[row - 1].op };
                     let part = select(&|row| rows[row].op == op && near[row] == is_near && op_before(row) == previous);
-                    groups.push((part.len() as f64 / n, part));
+                    let name = format!("{op_name} {near_name} the last requests, after a {previous_name}");
+                    groups.push((name, part.len() as f64 / n, part));
                 }
             }
         }
-        groups.retain(|(_, rows)| rows.len() >= FEWEST);
-        let group = |(weight, rows): (f64, Vec<u32>)| {
+        groups.retain(|(_, _, rows)| rows.len() >= FEWEST);
+        let group = |(name, weight, rows): (String, f64, Vec<u32>)| {
             let sum: u64 = rows.iter().map(|&row| measured_ns[row as usize]).sum();
             let mut sorted = rows.clone();
             sorted.sort_by_key(|&row| (measured_ns[row as usize], row));
-            RequestGroup { weight, mean_measured_ns: (sum as f64 / rows.len() as f64).max(1.0), rows, sorted }
+            RequestGroup { name, weight, mean_measured_ns: (sum as f64 / rows.len() as f64).max(1.0), rows, sorted }
         };
         let groups = groups.into_iter().map(group).collect();
         MeasuredRequests { measured_ns, groups }
@@ -110,16 +130,52 @@ impl MeasuredRequests {
         let simulated_ns: Vec<u64> = simulated.iter().map(|time| time.nanos()).collect();
         let mut losses = vec![0.0; 1 + draws.len()];
         for group in &self.groups {
-            let mut sorted = group.rows.clone();
-            sorted.sort_by_key(|&row| (simulated_ns[row as usize], row));
-            for (loss, draw) in losses.iter_mut().zip(std::iter::once(None).chain(draws.iter().map(Some))) {
-                let count_of = |row: u32| draw.map_or(1, |draw| u64::from(draw[self.resample_block_of(row)]));
-                let paired_ns = self.paired_error_ns(group, &simulated_ns, cap.nanos(), count_of);
-                let demerit_ns = self.group_demerit_ns(group, &sorted, &simulated_ns, count_of);
-                *loss += group.weight * (PAIRED * paired_ns + demerit_ns) / group.mean_measured_ns;
-            }
+            let group_losses = self.group_losses(group, &simulated_ns, cap, draws);
+            losses.iter_mut().zip(group_losses).for_each(|(loss, of_group)| *loss += of_group);
         }
         losses
+    }
+
+    /// The errors of the groups of `simulated` times, with the arguments of [`losses`](MeasuredRequests::losses).
+    pub fn group_errors(&self, simulated: &[Span], cap: Span, draws: &[Vec<u32>]) -> Vec<GroupError> {
+        let simulated_ns: Vec<u64> = simulated.iter().map(|time| time.nanos()).collect();
+        let error = |group: &RequestGroup| {
+            let sum_ns: u64 = group.rows.iter().map(|&row| simulated_ns[row as usize]).sum();
+            GroupError {
+                name: group.name.clone(),
+                measured_ms: group.mean_measured_ns / 1e6,
+                simulated_ms: sum_ns as f64 / group.rows.len() as f64 / 1e6,
+                noise_ms: self.mean_difference_noise_ns(group, &simulated_ns) / 1e6,
+                losses: self.group_losses(group, &simulated_ns, cap, draws),
+            }
+        };
+        self.groups.iter().map(error).collect()
+    }
+
+    /// The standard error of the mean difference between simulated and measured times, from the blocks' sums.
+    fn mean_difference_noise_ns(&self, group: &RequestGroup, simulated_ns: &[u64]) -> f64 {
+        let mut sums = [(0.0f64, 0.0f64); BLOCKS];
+        for &row in &group.rows {
+            let (sum, n) = &mut sums[self.resample_block_of(row)];
+            *sum += simulated_ns[row as usize] as f64 - self.measured_ns[row as usize] as f64;
+            *n += 1.0;
+        }
+        let (sum, n) = sums.iter().fold((0.0, 0.0), |all, block| (all.0 + block.0, all.1 + block.1));
+        let squares: f64 = sums.iter().map(|block| (block.0 - block.1 * sum / n).powi(2)).sum();
+        (squares * BLOCKS as f64 / (BLOCKS - 1) as f64).sqrt() / n
+    }
+
+    /// The losses of one group, weighted.
+    fn group_losses(&self, group: &RequestGroup, simulated_ns: &[u64], cap: Span, draws: &[Vec<u32>]) -> LossAndDraws {
+        let mut sorted = group.rows.clone();
+        sorted.sort_by_key(|&row| (simulated_ns[row as usize], row));
+        let loss = |draw: Option<&Vec<u32>>| {
+            let count_of = |row: u32| draw.map_or(1, |draw| u64::from(draw[self.resample_block_of(row)]));
+            let paired_ns = self.paired_error_ns(group, simulated_ns, cap.nanos(), count_of);
+            let demerit_ns = self.group_demerit_ns(group, &sorted, simulated_ns, count_of);
+            group.weight * (PAIRED * paired_ns + demerit_ns) / group.mean_measured_ns
+        };
+        std::iter::once(None).chain(draws.iter().map(Some)).map(loss).collect()
     }
 
     /// The mean distance of two times of a request, at most `cap_ns`; a request counts `count_of` times.
@@ -215,6 +271,30 @@ mod tests {
         // A paired error ends at a quarter of a revolution, a demerit does not.
         let loss = compared.losses(&off(2.0), ms(1.0), &[])[0];
         assert!((loss - WEIGHTS * (PAIRED * 0.25 + 0.5)).abs() < 1e-9, "{loss}");
+    }
+
+    #[test]
+    fn a_group_knows_its_means_its_noise_and_its_part_of_the_loss() {
+        let rows: Vec<ReplayRow> =
+            (0..200).map(|index| row(if index % 2 == 0 { Op::Read } else { Op::Write }, index * 9_000)).collect();
+        let measured = vec![ms(2.0); 200];
+        let compared = MeasuredRequests::new(&rows, &measured, 0..200);
+        // Writes are off by 1 ms, in every other block of four requests by 1.5 ms.
+        let simulated: Vec<Span> = (0..200)
+            .map(|row| ms([2.0, 3.0][row % 2] + if row % 2 == 1 && row / 4 % 2 == 1 { 0.5 } else { 0.0 }))
+            .collect();
+        let errors = compared.group_errors(&simulated, ms(2.0), &[vec![1; BLOCKS]]);
+        let find = |name: &str| errors.iter().find(|error| error.name == name).expect(name);
+        let (reads, writes) = (find(READS), find(WRITES));
+        assert_eq!((reads.measured_ms, reads.simulated_ms, reads.noise_ms), (2.0, 2.0, 0.0));
+        assert!((writes.simulated_ms - 3.25).abs() < 1e-9);
+        // Fifty blocks of two writes that scatter by 0.25 ms: 0.25 over the root of 49.
+        assert!((writes.noise_ms - 0.25 / 7.0).abs() < 1e-9, "{}", writes.noise_ms);
+        let losses = compared.losses(&simulated, ms(2.0), &[vec![1; BLOCKS]]);
+        let sum: f64 = errors.iter().map(|error| error.losses[0]).sum();
+        assert!((losses[0] - sum).abs() < 1e-12 && (losses[1] - sum).abs() < 1e-12);
+        let far = find("writes far from the last requests, after a read");
+        assert!((far.simulated_ms - 3.25).abs() < 1e-9 && reads.losses == [0.0, 0.0]);
     }
 
     #[test]

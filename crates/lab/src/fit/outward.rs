@@ -148,6 +148,7 @@ pub(crate) fn fit_jobs(task: FitTask<'_>, listener: FitListener<'_>) -> Option<F
         points,
         ending,
         outward,
+        unmended: Vec::new(),
     })
 }
 

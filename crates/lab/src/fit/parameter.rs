@@ -126,10 +126,9 @@ pub fn collect_parameters(drive: &DriveFile, only_keys: &[String]) -> Vec<Parame
             FigureValue::Points(points) if figure.key == figure::MECHANICS_SEEK_POINTS && has_seek_table(drive) => {
                 all.extend(seek_bend_parameters(points, mark))
             }
-            FigureValue::Whole(_) | FigureValue::Number(_) if ranges::find_rule(figure.key).is_none() => {
-                all.extend(number_parameter(drive, figure, mark));
-            }
-            _ => all.extend(rule_parameter(figure.key, Some(&figure.value), mark)),
+            _ => all.extend(
+                number_parameter(drive, figure, mark).or_else(|| rule_parameter(figure.key, Some(&figure.value), mark)),
+            ),
         }
     }
     let absent = ranges::RULES.iter().map(|rule| rule.key).filter(|key| drive.figure(key).is_none());

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::FitResult;
 use super::data::{DataSplit, FitData, FitTrace, ReferenceTimes};
 use super::evaluator::{EarlyEnd, FitEnding};
+use super::guard::UnmendedGroup;
 use super::interval::ValueInterval;
 use super::judge::RejectionReason;
 use super::loss::which_are_near_previous;
@@ -231,6 +232,7 @@ pub fn build_report(drive: &DriveFile, data: &[FitData], fitted: &FitResult) -> 
         held.zip(&findings.predicted).for_each(|(point, predicted)| point.after = *predicted);
     }
     report.warnings = collect_warnings(&report, data, drive.build_profile(&cache)?.mechanics.revolution());
+    report.warnings.extend(fitted.unmended.iter().map(UnmendedGroup::warning_text));
     Ok(report)
 }
 

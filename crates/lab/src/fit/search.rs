@@ -7,7 +7,7 @@
 use cmaes::{CMAESOptions, DVector};
 
 use super::data::FitData;
-use super::evaluator::PointEvaluator;
+use super::evaluator::{IMPOSSIBLE, PointEvaluator};
 use super::judge::JudgeShares;
 use super::parameter::ParameterDomain;
 use super::slope::{FINE, descend_by_least_squares};
@@ -87,7 +87,7 @@ impl SearchEffort {
 /// Positions in its range at which a number is tried, to see whether it affects the loss.
 const POSITIONS: [f64; 5] = [0.0, 0.2, 0.45, 0.7, 1.0];
 
-/// For each parameter whether it changes the loss anywhere within its range.
+/// For each parameter whether it changes the loss anywhere within its range. Values of which no drive can be made do not count.
 pub(crate) fn sensitive_parameters(evaluator: &PointEvaluator<'_>, point: &[f64]) -> Vec<bool> {
     let mut points = Vec::new();
     let mut indices = Vec::new();
@@ -106,7 +106,7 @@ pub(crate) fn sensitive_parameters(evaluator: &PointEvaluator<'_>, point: &[f64]
     let original_loss = evaluator.loss(point);
     let mut sensitive = vec![false; evaluator.parameters.len()];
     for (loss, index) in evaluator.losses(&points).iter().zip(indices) {
-        sensitive[index] |= *loss != original_loss;
+        sensitive[index] |= *loss != original_loss && *loss < IMPOSSIBLE;
     }
     sensitive
 }
@@ -140,7 +140,49 @@ pub(crate) fn search_rules(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free
 /// The largest share by which a rule's change alone may raise the loss for the rule to be tried with other numbers too.
 const NEARLY: f64 = 0.3;
 
-/// Improves the rules with numbers that follow each change, because a rule may be better only with matching times.
+/// The most choices that are tried with other numbers, of each rule and in all. Each costs a search of its own, and there are some 170.
+const TRIED_OF_RULE: usize = 2;
+const TRIED: usize = 12;
+
+/// The index of a rule among the parameters, and the number of a choice.
+pub(crate) type RuleChoice = (usize, f64);
+
+/// The choices worth a search with other numbers, the best first: those that change the loss of `point`, and raise it little. A choice that
+/// changes nothing appears once the rule on which it depends has changed.
+pub(crate) fn promising_choices(
+    evaluator: &PointEvaluator<'_>,
+    point: &[f64],
+    tried: &[RuleChoice],
+) -> Vec<RuleChoice> {
+    let mut choices: Vec<RuleChoice> = Vec::new();
+    for (index, parameter) in evaluator.parameters.iter().enumerate() {
+        let ParameterDomain::Choice(words) = &parameter.form else { continue };
+        let others = (0..words.len()).map(|word| (index, word as f64));
+        choices.extend(others.filter(|choice| choice.1 != point[index] && !tried.contains(choice)));
+    }
+    let points: Vec<Vec<f64>> = choices.iter().map(|choice| with_choice(point, *choice)).collect();
+    let loss = evaluator.loss(point);
+    let mut losses: Vec<(f64, RuleChoice)> = evaluator.losses(&points).into_iter().zip(choices).collect();
+    losses.retain(|(other_loss, _)| *other_loss != loss && *other_loss <= loss * (1.0 + NEARLY));
+    losses.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut promising: Vec<RuleChoice> = Vec::new();
+    for (_, choice) in losses {
+        let of_rule = promising.iter().chain(tried).filter(|other| other.0 == choice.0).count();
+        if of_rule < TRIED_OF_RULE && promising.len() + tried.len() < TRIED {
+            promising.push(choice);
+        }
+    }
+    promising
+}
+
+fn with_choice(point: &[f64], (index, word): RuleChoice) -> Vec<f64> {
+    let mut other = point.to_vec();
+    other[index] = word;
+    other
+}
+
+/// Improves the rules with numbers that follow each change, because a rule may be better only with matching times. After a rule has changed,
+/// the choices are ranked anew.
 pub(crate) fn search_rules_with_numbers(
     evaluator: &PointEvaluator<'_>,
     point: Vec<f64>,
@@ -148,27 +190,26 @@ pub(crate) fn search_rules_with_numbers(
     effort: SearchEffort,
 ) -> Vec<f64> {
     let mut best = point;
-    for (index, parameter) in evaluator.parameters.iter().enumerate() {
-        let ParameterDomain::Choice(words) = &parameter.form else { continue };
-        for word in (0..words.len()).map(|word| word as f64) {
-            let loss = evaluator.loss(&best);
-            let mut other = best.clone();
-            other[index] = word;
-            let loss_alone = evaluator.loss(&other);
-            // A change without effect is left out.
-            if !free[index] || word == best[index] || loss_alone == loss || loss_alone > loss * (1.0 + NEARLY) {
-                continue;
-            }
-            let followed = search_numbers(
-                evaluator,
-                descend_by_least_squares(evaluator, other, free, &FINE),
-                free,
-                0.05,
-                effort.generations_after_change(),
-            );
-            if evaluator.loss(&followed) < loss * (1.0 - WORTH) {
-                best = followed;
-            }
+    let mut tried: Vec<RuleChoice> = Vec::new();
+    let mut waiting = promising_choices(evaluator, &best, &tried);
+    while !waiting.is_empty() {
+        let choice = waiting.remove(0);
+        tried.push(choice);
+        let other = with_choice(&best, choice);
+        let loss = evaluator.loss(&best);
+        if choice.1 == best[choice.0] || evaluator.loss(&other) == loss {
+            continue;
+        }
+        let followed = search_numbers(
+            evaluator,
+            descend_by_least_squares(evaluator, other, free, &FINE),
+            free,
+            0.05,
+            effort.generations_after_change(),
+        );
+        if evaluator.loss(&followed) < loss * (1.0 - WORTH) {
+            best = followed;
+            waiting = promising_choices(evaluator, &best, &tried);
         }
     }
     best
@@ -238,8 +279,48 @@ mod tests {
         );
         assert_eq!(felt_of(&|point| if point[1] == 2.0 { 0.5 } else { 1.0 }), [false, true]);
         assert_eq!(felt_of(&|_| 1.0), [false, false]);
+        assert_eq!(
+            felt_of(&|point| if point[1] == 2.0 { IMPOSSIBLE } else { 1.0 }),
+            [false, false],
+            "a choice of which no drive can be made"
+        );
         // At the origin too, everything else is worse.
         assert_eq!(felt_of(&|point| if point == [0.0, 0.0] { 2.0 } else { 1.0 }), [true, true]);
+    }
+
+    #[test]
+    fn few_choices_are_tried_with_numbers_the_best_first() {
+        let words: Vec<String> = (0..8).map(|word| word.to_string()).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let promising = |loss: &dyn Fn(&[f64]) -> f64, tried: &[RuleChoice]| {
+            let toy = Toy::new(vec![rule(&words), rule(&words), number(0, 2, 0.0)], &|point, _| loss(point), None);
+            promising_choices(&toy.evaluator(), &toy.origin(), tried)
+        };
+        // Of the first rule 5 is the best, then 4; its 7 makes no drive; of the second only 3 is near; all others change nothing.
+        let loss = |point: &[f64]| match point {
+            [5.0, 0.0, _] => 9.0,
+            [4.0, 0.0, _] => 9.5,
+            [3.0, 0.0, _] | [0.0, 3.0, _] => 11.0,
+            [7.0, ..] => IMPOSSIBLE,
+            [0.0, 4.0, _] => 13.1,
+            _ => 10.0,
+        };
+        assert_eq!(promising(&loss, &[]), [(0, 5.0), (0, 4.0), (1, 3.0)]);
+        assert_eq!(promising(&loss, &[(0, 5.0)]), [(0, 4.0), (1, 3.0)]);
+        let full: Vec<RuleChoice> = (0..TRIED).map(|index| (2 + index, 1.0)).collect();
+        assert_eq!(promising(&loss, &full), []);
+    }
+
+    #[test]
+    fn a_rule_that_needs_other_numbers_is_found_with_them() {
+        // The second choice is 10 % worse alone, and half as bad with the number at 0.02.
+        let loss = |point: &[f64], _: Option<usize>| match point[0] {
+            0.0 => 10.0 + 1000.0 * point[1],
+            _ => 5.0 + (point[1] - 0.02).abs() * 300.0,
+        };
+        let toy = Toy::new(vec![rule(&["1", "2"]), number(0, 40, 0.0)], &loss, None);
+        let point = search_rules_with_numbers(&toy.evaluator(), toy.origin(), &[true; 2], SearchEffort::thorough(120));
+        assert_eq!(point, [1.0, 0.02]);
     }
 
     #[test]
