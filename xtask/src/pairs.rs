@@ -81,12 +81,12 @@ fn run_pairs(count: usize, program: Option<&Path>) -> Result<(), String> {
         let forecast = forecast(&seconds, count - pair.number);
         let says = result.as_ref().map_or_else(|why| format!("failed: {why}"), table::summarise);
         println!(
-            "{} of {count}: {} from {}, {}, {:?}: {says}{forecast}",
+            "{} of {count}: {} from {}, {}, {}: {says}{forecast}",
             pair.number,
             pair.truth,
             pair.start,
             pair.kind.word(),
-            pair.noise,
+            pair.noise.words(),
         );
         match result {
             Ok(outcome) => outcomes.push(outcome),

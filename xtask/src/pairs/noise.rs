@@ -19,6 +19,16 @@ pub enum Noise {
     OfFigures,
 }
 
+impl Noise {
+    /// Returns the words for a pair's line.
+    pub fn words(self) -> &'static str {
+        match self {
+            Noise::OfRun => "noise of each run",
+            Noise::OfFigures => "noise of each figure",
+        }
+    }
+}
+
 /// Moves rates, means and percentiles of a result. Percentiles stay in order. Bins, which only `json+` has, are removed.
 pub fn add_noise(result: &mut Value, noise: Noise, random: &mut Xorshift) {
     let jobs = result.get_mut("jobs").and_then(Value::as_array_mut);

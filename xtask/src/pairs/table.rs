@@ -50,26 +50,28 @@ pub fn summarise(outcome: &Outcome) -> String {
 
 /// A row for each key, of the fits to reads and of those that saw writes.
 fn interval_table(outcomes: &[Outcome]) -> String {
-    let mut text = "| key | intervals that contain the true value | median relative width | with writes seen | median relative width |\n\
-                    |---|---|---|---|---|\n"
+    let mut text = "| key | intervals that contain the true value | median relative width | wrong, no interval | with writes seen | median \
+                    relative width | wrong, no interval |\n|---|---|---|---|---|---|---|\n"
         .to_owned();
-    let mut add_row = |name: &str, is_wanted: &dyn Fn(&Interval) -> bool| {
+    let mut add_row = |name: &str, is_wanted: &dyn Fn(&str) -> bool| {
         let cells = |with_writes: bool| {
             let all = outcomes.iter().flat_map(|outcome| &outcome.intervals);
-            let chosen: Vec<&Interval> = all.filter(|it| it.with_writes == with_writes && is_wanted(it)).collect();
+            let chosen: Vec<&Interval> = all.filter(|it| it.with_writes == with_writes && is_wanted(it.key)).collect();
             let held = chosen.iter().filter(|interval| interval.is_held()).count();
+            let left = outcomes.iter().flat_map(|outcome| &outcome.left);
+            let left = left.filter(|it| it.with_writes == with_writes && is_wanted(it.key)).count();
             match chosen.len() {
-                0 => "– | –".to_owned(),
+                0 => format!("– | – | {left}"),
                 count => {
                     let width = quantile(chosen.iter().map(|interval| interval.relative_width()), 50);
-                    format!("{held} of {count} | {}", percent(width))
+                    format!("{held} of {count} | {} | {left}", percent(width))
                 }
             }
         };
         text += &format!("| {name} | {} | {} |\n", cells(false), cells(true));
     };
     for key in JUDGED {
-        add_row(&format!("`{key}`"), &|interval| interval.key == key);
+        add_row(&format!("`{key}`"), &|it| it == key);
     }
     add_row("all", &|_| true);
     text
@@ -122,9 +124,13 @@ fn datasheet_sentence(outcomes: &[Outcome]) -> String {
     let wrong = answers.iter().filter(|answer| answer.0).count();
     let right = answers.iter().filter(|answer| answer.1).count();
     let count = answers.len();
+    let speeds: Vec<bool> = outcomes.iter().flat_map(|outcome| outcome.speeds.clone()).collect();
+    let held = speeds.iter().filter(|is_held| **is_held).count();
     format!(
         "\nIf the start states an average seek that is 25 % wrong as a datasheet's, the output says in {wrong} of {count} fits that the data \
-         contradict it. If the stated figure is right, the output says so wrongly in {right} of {count}.\n"
+         contradict it. If the stated figure is right, the output says so wrongly in {right} of {count}. \
+         A stated speed is contradicted in {} fits; the interval then contains the true speed in {held}.\n",
+        speeds.len()
     )
 }
 
@@ -158,7 +164,7 @@ fn percent(share: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::trial::Alone;
+    use super::super::trial::{Alone, LeftFigure};
     use super::*;
 
     /// An outcome whose prediction is off by this share, with a band of 0.9 to 1.1 times the truth.
@@ -178,6 +184,8 @@ mod tests {
             intervals: vec![interval(false, 95.0), interval(true, 110.0), interval(false, 101.0)],
             predictions: vec![prediction((90.0, 110.0)), prediction((101.0, 110.0))],
             contradicts,
+            left: vec![LeftFigure { key: "cache.dirty_runs", with_writes: false }],
+            speeds: vec![true, error < 0.1],
             alone: Alone { intervals: 7, warnings: vec!["a".to_owned()], names_depth: error < 0.1 },
             processor_s: [20.0 + error * 100.0, 30.0, 4.0],
             warnings: Vec::new(),
@@ -189,14 +197,15 @@ mod tests {
         let outcomes = [outcome(0.02, Some((true, false))), outcome(0.2, Some((false, true))), outcome(0.05, None)];
         let text = render(&outcomes);
         for line in [
-            "| `mechanics.rpm` | 3 of 6 | 5.0 % | 3 of 3 | 20 % |\n",
-            "| `cache.dirty_runs` | – | – | – | – |\n",
-            "| all | 3 of 6 | 5.0 % | 3 of 3 | 20 % |\n",
+            "| `mechanics.rpm` | 3 of 6 | 5.0 % | 0 | 3 of 3 | 20 % | 0 |\n",
+            "| `cache.dirty_runs` | – | – | 3 | – | – | 0 |\n",
+            "| all | 3 of 6 | 5.0 % | 3 | 3 of 3 | 20 % | 0 |\n",
             "| random reads of 4 KiB, depths 2, 8 and 32 | rate | 5.0 % | 20 % | 50 % | 3 of 6 | 9.0 % |\n",
             "| random reads of 4 KiB, depths 2, 8 and 32 | p99 | – | – | – | 0 of 0 | – |\n",
             "| all | both | 5.0 % | 20 % | 50 % | 3 of 6 | 9.0 % |\n",
             "| reads: five results | 25 | 40 |\n",
-            "in 1 of 2 fits that the data contradict it. If the stated figure is right, the output says so wrongly in 1 of 2.\n",
+            "in 1 of 2 fits that the data contradict it. If the stated figure is right, the output says so wrongly in 1 of 2. ",
+            "A stated speed is contradicted in 6 fits; the interval then contains the true speed in 5.\n",
             "2 of 3 predictions at depth 8 say that the fit did not see it. Medians of such fits: intervals 7, warnings 1.\n",
         ] {
             assert!(text.contains(line), "{line}{text}");

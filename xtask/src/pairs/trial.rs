@@ -48,6 +48,9 @@ pub const JUDGED: [&str; 10] = [
     "cache.dirty_runs",
 ];
 
+/// The share of a figure by which the start's must differ from the true one to be wrong.
+const WRONG: f64 = 0.05;
+
 const AVERAGE_SEEK: &str = "mechanics.seek.average_ms";
 
 /// Predictions that are counted together.
@@ -134,6 +137,13 @@ impl Interval {
     }
 }
 
+/// A wrong figure of the start that a fit gave no interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeftFigure {
+    pub key: &'static str,
+    pub with_writes: bool,
+}
+
 /// The answer of a fit to one result.
 #[derive(Clone, Debug)]
 pub struct Alone {
@@ -147,9 +157,12 @@ pub struct Alone {
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub intervals: Vec<Interval>,
+    pub left: Vec<LeftFigure>,
     pub predictions: Vec<Prediction>,
     /// Whether the output contradicts the wrong datasheet, and the right one; nothing if a drive's seeks are a table.
     pub contradicts: Option<(bool, bool)>,
+    /// For each fit that contradicts the stated speed: whether its interval contains the true one.
+    pub speeds: Vec<bool>,
     pub alone: Alone,
     /// Processor seconds of the fits: of reads, of reads and writes, of one result.
     pub processor_s: [f64; 3],
@@ -190,12 +203,20 @@ impl Trial<'_> {
         }
         predictions.extend(self.predict(DEPTH_8, Group::Alone, &of_one)?);
         let unseen = read_json(&self.output_path("alone", DEPTH_8))?["unseen"].clone();
+        let of_datasheets = self.fit_to_datasheets(&reads)?;
         let mut intervals = self.judge_intervals(&of_reads.report, false);
         intervals.extend(self.judge_intervals(&of_writes.report, true));
+        let mut left = self.find_left(&of_reads.report, false);
+        left.extend(self.find_left(&of_writes.report, true));
+        let fits = [&of_reads, &of_writes].into_iter().chain(of_datasheets.iter().flatten());
+        let true_rpm = self.pair.true_number(self.truth, "mechanics.rpm").unwrap_or(0.0);
         Ok(Outcome {
             intervals,
+            left,
             predictions,
-            contradicts: self.test_datasheets(&reads)?,
+            speeds: fits.flat_map(|fit| contradicted_speeds(&fit.report, true_rpm)).collect(),
+            contradicts: of_datasheets
+                .map(|[wrong, right]| (contradicts_datasheet(&wrong.report), contradicts_datasheet(&right.report))),
             alone: Alone {
                 intervals: intervals_of(&of_one.report).count(),
                 warnings: texts(&of_one.report["warnings"]),
@@ -248,12 +269,29 @@ impl Trial<'_> {
     fn judge_intervals(&self, report: &Value, with_writes: bool) -> Vec<Interval> {
         let judge = |(name, low, high): (&str, f64, f64)| {
             let key = JUDGED.into_iter().find(|key| *key == name)?;
-            let has_form = !key.starts_with("mechanics.seek.") || self.have_equal_seek_figures();
-            let absent = (key == "firmware.queue.ahead").then_some(0.0);
-            let truth = self.pair.true_number(self.truth, key).or(absent)?;
-            has_form.then_some(Interval { key, with_writes, truth, low, high })
+            let (truth, _) = self.true_and_start_numbers(key)?;
+            Some(Interval { key, with_writes, truth, low, high })
         };
         intervals_of(report).filter_map(judge).collect()
+    }
+
+    /// Finds figures of the start that are wrong, and that a fit left without an interval.
+    fn find_left(&self, report: &Value, with_writes: bool) -> Vec<LeftFigure> {
+        let is_left = |key: &&str| {
+            let is_wrong = |(truth, start): (f64, f64)| (start - truth).abs() > WRONG * truth.abs().max(start.abs());
+            !intervals_of(report).any(|interval| interval.0 == *key)
+                && self.true_and_start_numbers(key).is_some_and(is_wrong)
+        };
+        JUDGED.into_iter().filter(is_left).map(|key| LeftFigure { key, with_writes }).collect()
+    }
+
+    /// Returns a figure of the true drive and of the start, if both give it in one form.
+    fn true_and_start_numbers(&self, key: &str) -> Option<(f64, f64)> {
+        let has_form = !key.starts_with("mechanics.seek.") || self.have_equal_seek_figures();
+        let absent = (key == "firmware.queue.ahead").then_some(0.0);
+        let truth = self.pair.true_number(self.truth, key).or(absent)?;
+        let start = number(self.start, key).or(absent)?;
+        has_form.then_some((truth, start))
     }
 
     /// Checks whether both drives have their seeks as three figures of one form.
@@ -263,22 +301,21 @@ impl Trial<'_> {
     }
 
     /// Fits from profiles that state the average seek as a datasheet does, wrongly and rightly.
-    fn test_datasheets(&self, reads: &[PathBuf]) -> Result<Option<(bool, bool)>, String> {
+    fn fit_to_datasheets(&self, reads: &[PathBuf]) -> Result<Option<[Fit; 2]>, String> {
         let Some(average_ms) = self.pair.true_number(self.truth, AVERAGE_SEEK) else { return Ok(None) };
         if !self.have_equal_seek_figures() {
             return Ok(None);
         }
-        let test = |percent: u32, name: &str| {
+        let fit = |percent: u32, name: &str| {
             let path = self.folder.join(format!("{name}-datasheet.toml"));
             let stated_ms = (average_ms * f64::from(percent) * 10.0).round() / 1e3;
             let single_ms = number(self.start, "mechanics.seek.single_ms").unwrap_or(0.0);
             if !path.exists() {
                 write_whole(&path, &state_average(self.start_text, single_ms, stated_ms)?)?;
             }
-            let fit = self.program.fit(reads, &path.to_string_lossy(), &self.folder.join(name))?;
-            Ok::<bool, String>(contradicts_datasheet(&fit.report))
+            self.program.fit(reads, &path.to_string_lossy(), &self.folder.join(name))
         };
-        Ok(Some((test(self.pair.wrong_percent, "wrong")?, test(100, "right")?)))
+        Ok(Some([fit(self.pair.wrong_percent, "wrong")?, fit(100, "right")?]))
     }
 }
 
@@ -304,9 +341,23 @@ fn state_average(text: &str, single_ms: f64, average_ms: f64) -> Result<String, 
 
 /// Checks whether a report says that the data contradict the datasheet's average seek.
 fn contradicts_datasheet(report: &Value) -> bool {
-    report["contradictions"].as_array().into_iter().flatten().any(|it| {
-        it["name"] == AVERAGE_SEEK
-            && it["says"].as_str().is_some_and(|says| says.contains("contradict the datasheet's"))
+    statements(report, AVERAGE_SEEK).next().is_some()
+}
+
+/// For a stated speed that a report contradicts: whether the report's interval contains the true one.
+fn contradicted_speeds(report: &Value, true_rpm: f64) -> Vec<bool> {
+    let is_held = |it: &Value| {
+        let (low, high) = (it["interval"][0].as_f64(), it["interval"][1].as_f64());
+        low.zip(high).is_some_and(|(low, high)| (low..=high).contains(&true_rpm))
+    };
+    statements(report, "mechanics.rpm").map(is_held).collect()
+}
+
+/// Stated values of a figure that a report contradicts.
+fn statements<'a>(report: &'a Value, key: &'a str) -> impl Iterator<Item = &'a Value> {
+    report["contradictions"].as_array().into_iter().flatten().filter(move |it| {
+        let says = it["says"].as_str().unwrap_or("");
+        it["name"] == key && says.starts_with("your data contradict the")
     })
 }
 
@@ -363,6 +414,10 @@ mod tests {
         assert!(contradicts_datasheet(&report));
         let symptom = serde_json::json!({"contradictions": [{"name": AVERAGE_SEEK, "says": "do not trust it"}]});
         assert!(!contradicts_datasheet(&symptom));
+        let says = "your data contradict the datasheet's speed of 5400 rpm: 5901 (5886 to 5916)";
+        let speed = serde_json::json!({"name": "mechanics.rpm", "says": says, "interval": [5886.0, 5916.0]});
+        let report = serde_json::json!({"contradictions": [speed]});
+        assert_eq!([5900.0, 7200.0].map(|rpm| contradicted_speeds(&report, rpm)), [vec![true], vec![false]]);
         let output = |rate: f64, band: Value| serde_json::json!({"read": {"iops": rate, "response_ms": {"p99": 20.0}, "band": band}});
         let predicted = output(110.0, serde_json::json!({"iops": [90.0, 120.0], "response_ms": {"p99": [21.0, 30.0]}}));
         let outputs = [&output(100.0, Value::Null), &predicted, &output(50.0, Value::Null)];
