@@ -100,8 +100,12 @@ pub fn build_and_hash_release() -> Result<String, String> {
     if let Ended::Failed(why) | Ended::Skipped(why) = release() {
         return Err(why);
     }
-    let program = crate::target().join("release/seekwise");
-    let bytes = fs::read(&program).map_err(|why| format!("{}: {why}", program.display()))?;
+    hash_file(&crate::target().join("release/seekwise"))
+}
+
+/// Returns a hash of a file's bytes.
+pub fn hash_file(path: &Path) -> Result<String, String> {
+    let bytes = fs::read(path).map_err(|why| format!("{}: {why}", path.display()))?;
     let mut hash = DefaultHasher::new();
     bytes.hash(&mut hash);
     Ok(format!("{:016x}", hash.finish()))

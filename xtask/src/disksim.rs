@@ -249,7 +249,7 @@ pub fn processor_seconds(mut command: Command) -> Result<f64, String> {
 
 /// Processor seconds of all children that were waited for, as Linux counts them: fields 16 and 17 of `stat`, in
 /// hundredths.
-fn children_processor_seconds() -> Option<f64> {
+pub fn children_processor_seconds() -> Option<f64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let field = |number: usize| fields.get(number - 3)?.parse::<f64>().ok();

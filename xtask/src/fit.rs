@@ -93,7 +93,7 @@ fn run_example<'a>(example: &str, drives: &[&'a str], more: &[&str]) -> Result<V
 }
 
 /// Puts a table between its marks in `docs/fit.md`.
-fn write_table(table: &str, marks: &[&str; 2]) -> Result<(), String> {
+pub fn write_table(table: &str, marks: &[&str; 2]) -> Result<(), String> {
     let path = root().join("docs/fit.md");
     let page = fs::read_to_string(&path).map_err(|error| error.to_string())?;
     let rewritten = with_table(&page, table, marks).ok_or("docs/fit.md: expected the marks of the table")?;

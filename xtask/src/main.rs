@@ -28,6 +28,7 @@
 //! | `score` | runs the claims, and rewrites their committed outcomes |
 //! | `dist` | archives of the program, for other machines |
 //! | `fit` | fits the measured drives, and rewrites their profiles |
+//! | `pairs` | fits drives of known figures from profiles of other drives, and rewrites their tables |
 //! | `python` | the Python module: its tests, wheels, the source package |
 //! | `links` | links and headings of Markdown |
 //! | `site` | the manual as a site |
@@ -56,6 +57,7 @@ mod mutants;
 mod mutate;
 mod names;
 mod package;
+mod pairs;
 mod python;
 mod readme;
 mod results;
@@ -90,6 +92,7 @@ fn main() -> ExitCode {
         ["fit", "--recovery"] => fit::recovery(),
         ["fit", "--thresholds"] => fit::thresholds(),
         ["fit", "--carried"] => fit::carried(),
+        ["fit", "--pairs", ref options @ ..] => pairs::pairs(options),
         ["fit", ref names @ ..] => fit::fit(names),
         ["wheel", ref targets @ ..] => python::wheel(targets),
         ["guest"] => guest::guest(),
@@ -111,7 +114,7 @@ fn main() -> ExitCode {
 }
 
 /// The commands that `ci` does not run: words and description.
-const OTHER_COMMANDS: [(&str, &str); 27] = [
+const OTHER_COMMANDS: [(&str, &str); 28] = [
     (
         "check [--since REVISION]",
         "the steps that a change needs, in under two minutes; by default since origin/main, or of uncommitted changes",
@@ -145,6 +148,10 @@ const OTHER_COMMANDS: [(&str, &str); 27] = [
     ("fit --recovery", "fit drives of known figures, rewrite the table in docs/fit.md"),
     ("fit --thresholds", "fit with other thresholds, rewrite their table in docs/fit.md"),
     ("fit --carried", "fit drives from another drive's rules, rewrite their table in docs/fit.md"),
+    (
+        "fit --pairs [N]",
+        "fit thirty known drives from other drives' profiles, rewrite their tables in docs/fit.md; --program PATH for another build",
+    ),
     ("dist [TARGET …]", "archives of the program, Linux x86-64 and arm64"),
     ("wheel [TARGET …]", "wheels and the source package of the Python module"),
     ("guest", "run a virtual machine in QEMU on a modelled disk, behind AHCI and PIIX"),
