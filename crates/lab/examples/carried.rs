@@ -13,7 +13,7 @@ use seekwise_lab::fit::data::{FitData, FitTrace};
 use seekwise_lab::fit::evaluator::{FitEvent, FitListener};
 use seekwise_lab::fit::ranges::{self, RuleChoices};
 use seekwise_lab::fit::search::SearchEffort;
-use seekwise_lab::fit::{FitTask, fit_unless_cancelled, parameter};
+use seekwise_lab::fit::{FitTask, fit_unless_cancelled};
 use seekwise_work::workload::replay::Timing;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, Value};
 
@@ -80,9 +80,8 @@ fn with_rules(text: &str, other: &DriveFile) -> String {
 /// Fits a drive; says what its held-back loss was and is, and returns where its rules ended.
 fn fitted(what: &str, drive: &DriveFile, data: &[FitData]) -> BTreeMap<&'static str, String> {
     let nobody = |_: FitEvent<'_>| ();
-    let parameters = parameter::collect_parameters(drive, &[]);
     let effort = SearchEffort::thorough(GENERATIONS);
-    let task = FitTask { drive, parameters, data, effort, point_limit: None, known_answers: BTreeMap::new(), only_keys: Vec::new() };
+    let task = FitTask { drive, only_keys: Vec::new(), data, effort, point_limit: None, known_answers: BTreeMap::new() };
     let found = fit_unless_cancelled(task, FitListener::never_ending(&nobody)).expect("nobody cancels it");
     let (before, after) = found.held.expect("half is held back");
     println!("{what} {before:.4} {after:.4}");

@@ -94,7 +94,7 @@ fn one(drive: &DriveFile, trace: &MeasuredTrace, index: u64, generations: usize)
     let traced = FitTrace::new("trace", noisy, 0.5, Timing::Think, Vec::new()).expect("requests enough");
     let data = [FitData::Traced(Box::new(traced))];
     let (effort, known) = (SearchEffort::thorough(generations), BTreeMap::new());
-    let task = FitTask { drive, parameters, data: &data, effort, point_limit: None, known_answers: known, only_keys: Vec::new() };
+    let task = FitTask { drive, only_keys: Vec::new(), data: &data, effort, point_limit: None, known_answers: known };
     let found = fit_unless_cancelled(task, FitListener::never_ending(&|_| ())).expect("nobody cancels it");
     let cache = ReadingCache::default();
     let least = data[0]

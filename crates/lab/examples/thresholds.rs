@@ -13,7 +13,7 @@ use seekwise_lab::fit::data::{FitData, FitTrace};
 use seekwise_lab::fit::evaluator::{FitEvent, FitListener};
 use seekwise_lab::fit::judge::JudgeShares;
 use seekwise_lab::fit::search::SearchEffort;
-use seekwise_lab::fit::{FitTask, fit_unless_cancelled, parameter};
+use seekwise_lab::fit::{FitTask, fit_unless_cancelled};
 use seekwise_work::workload::replay::Timing;
 
 /// Shares of draws: on the seen data and for the whole; for a change on the held-back data. The second is in use.
@@ -42,8 +42,7 @@ fn main() -> ExitCode {
     for (sure, agreed) in CHOICES {
         let effort = SearchEffort { shares: JudgeShares { sure, agreed }, ..SearchEffort::thorough(GENERATIONS) };
         let known = asked.lock().expect("no holder panics").clone();
-        let parameters = parameter::collect_parameters(&drive, &[]);
-        let task = FitTask { drive: &drive, parameters, data: &data, effort, point_limit: None, known_answers: known, only_keys: Vec::new() };
+        let task = FitTask { drive: &drive, only_keys: Vec::new(), data: &data, effort, point_limit: None, known_answers: known };
         let found = fit_unless_cancelled(task, FitListener::never_ending(&heard)).expect("nobody cancels it");
         let moved = found.parameters.iter().zip(&found.point).filter(|(it, value)| it.origin != **value).count();
         let (before, after) = found.held.expect("half is held back");

@@ -88,9 +88,7 @@ pub struct FitResult {
 /// A fit to do.
 pub struct FitTask<'a> {
     pub drive: &'a DriveFile,
-    /// The parameters that may move, as [`collect_parameters`] has them.
-    pub parameters: Vec<Parameter>,
-    /// The keys, or sections of keys, that they were collected with.
+    /// The keys, or sections of keys, that may move; all that may if there are none.
     pub only_keys: Vec<String>,
     pub data: &'a [FitData],
     pub effort: SearchEffort,
@@ -105,7 +103,8 @@ pub fn fit_unless_cancelled(task: FitTask<'_>, listener: FitListener<'_>) -> Opt
     if has_jobs_alone(task.data) {
         return outward::fit_jobs(task, listener);
     }
-    let FitTask { drive, parameters, data, effort, point_limit, known_answers, only_keys } = task;
+    let FitTask { drive, only_keys, data, effort, point_limit, known_answers } = task;
+    let parameters = parameter::collect_parameters(drive, &only_keys);
     let whole = PointEvaluator::new(drive, &parameters, data, known_answers, listener).with_point_limit(point_limit);
     let evaluators = EvaluatorPair { short: &whole, whole: &whole };
     let origin = parameter::original_point(&parameters);

@@ -69,8 +69,8 @@ pub fn fitted(
             asked.lock().unwrap().insert(question.to_owned(), answer.to_vec());
         }
     };
-    let (parameters, effort) = (parameter::collect_parameters(&drive, &only), SearchEffort::thorough(12));
-    let task = FitTask { drive: &drive, parameters, data: &data, effort, point_limit: None, known_answers: known, only_keys: Vec::new() };
+    let effort = SearchEffort::thorough(12);
+    let task = FitTask { drive: &drive, only_keys: only, data: &data, effort, point_limit: None, known_answers: known };
     let found = fit_unless_cancelled(task, FitListener::never_ending(&heard)).expect("nobody cancels it");
     let asked = asked.into_inner().unwrap();
     (found, asked)
@@ -248,9 +248,9 @@ pub fn of_jobs(threads: usize, most: Option<u64>) -> FitResult {
     let only = ["overhead.read_miss_ms", "overhead.flush_ms", "mechanics.seek.average_ms", "firmware.queue.ahead"];
     let only: Vec<String> = only.iter().map(|key| (*key).to_owned()).collect();
     let data = curve();
-    let (parameters, effort) = (parameter::collect_parameters(&drive, &only), SearchEffort::for_data(&data, Some(2)));
+    let effort = SearchEffort::for_data(&data, Some(2));
     let task =
-        FitTask { drive: &drive, parameters, data: &data, effort, point_limit: most, known_answers: BTreeMap::new(), only_keys: Vec::new() };
+        FitTask { drive: &drive, only_keys: only, data: &data, effort, point_limit: most, known_answers: BTreeMap::new() };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| fit_unless_cancelled(task, FitListener::never_ending(&|_| ()))).expect("nobody cancels it")
 }

@@ -13,7 +13,7 @@ use seekwise_lab::fit::data::{DataSplit, FitData};
 use seekwise_lab::fit::evaluator::{FitEvent, FitListener, check_journal_answer};
 use seekwise_lab::fit::search::SearchEffort;
 use seekwise_lab::fit::sources::{self, FileArgument};
-use seekwise_lab::fit::{self, FitTask, parameter, report, write};
+use seekwise_lab::fit::{self, FitTask, report, write};
 use seekwise_lab::provenance::ProgramVersion;
 use seekwise_lab::workers::Workers;
 
@@ -34,6 +34,9 @@ pub use seekwise_lab::fit::report::{
     FigureChange, FitReport, FixedParameter, KeyEffect, MovedParameter, PointErrors, ReferenceErrors, ResidualGroup,
     TraceErrors,
 };
+pub use seekwise_lab::fit::outward::Scatter;
+pub use seekwise_lab::fit::outward::contradiction::Contradiction;
+pub use seekwise_lab::fit::page::{draws_sentence, headline_text};
 pub use seekwise_lab::fit::strain::StrainedFigure;
 pub use seekwise_lab::validate::{ResponseErrors, Validation};
 
@@ -111,13 +114,13 @@ pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
     for path in std::iter::once(&fit.out).chain(&fit.page) {
         prepare_output(path, force).map_err(|why| Error::of_file(path, &why))?;
     }
-    let parameters = movable_parameters(fit, &given)?;
+    check_something_moves(fit, &given)?;
     let options = JournalOptions { hash: &given.hash, resume: fit.resume, force: fit.force, files: &fit.files };
     let check_answer = |question: &str, answer: &[f64]| check_journal_answer(&given.data, question, answer);
     let (journal, known_answers) = SearchJournal::open(&fit.out, options, &check_answer)?;
     // From here on, points are kept in the journal.
     let FittedDrive { report, profile, page } =
-        fit_parameters(fit, &given, parameters, Some(&journal), known_answers, observer)?;
+        fit_parameters(fit, &given, Some(&journal), known_answers, observer)?;
     let write_output = |path: &PathBuf, text: &str| {
         write_whole(path, text.as_bytes(), force).map_err(|why| Error::of_file(path, &why))
     };
@@ -150,30 +153,33 @@ pub fn fit_in_memory(fit: &Fit, observer: &dyn Observer) -> Result<FittedDrive, 
         ));
     }
     let given = read_inputs(fit)?;
-    let parameters = movable_parameters(fit, &given)?;
-    let fitted = fit_parameters(fit, &given, parameters, None, BTreeMap::new(), observer)?;
+    check_something_moves(fit, &given)?;
+    let fitted = fit_parameters(fit, &given, None, BTreeMap::new(), observer)?;
     warn_once(&fitted.report.warnings);
     Ok(fitted)
 }
 
-/// The parameters that may move; an error if there are none.
-fn movable_parameters(fit: &Fit, given: &FitInputs) -> Result<Vec<parameter::Parameter>, Error> {
-    let parameters = seekwise_lab::fit::collect_parameters(&given.drive, &given.data, &fit.only);
-    if parameters.is_empty() { Err(no_free_figure_error(fit)) } else { Ok(parameters) }
+/// Number of parameters that may move.
+fn parameter_count(fit: &Fit, given: &FitInputs) -> usize {
+    fit::collect_parameters(&given.drive, &given.data, &fit.only).len()
+}
+
+/// An error if nothing may move.
+fn check_something_moves(fit: &Fit, given: &FitInputs) -> Result<(), Error> {
+    if parameter_count(fit, given) == 0 { Err(no_free_figure_error(fit)) } else { Ok(()) }
 }
 
 /// Searches, judges, and renders the profile and its page. Points go to the journal if there is one.
 fn fit_parameters(
     fit: &Fit,
     given: &FitInputs,
-    parameters: Vec<parameter::Parameter>,
     journal: Option<&SearchJournal>,
     known_answers: BTreeMap<String, Vec<f64>>,
     observer: &dyn Observer,
 ) -> Result<FittedDrive, Error> {
     let expected = fit::expected_point_count(&given.drive, &given.data, &fit.only);
     observer.begin_work(Some(expected), 0, "points");
-    let (fitted, loss_history) = run_search(fit, given, parameters, journal, known_answers, observer)?;
+    let (fitted, loss_history) = run_search(fit, given, journal, known_answers, observer)?;
     let report = report::build_report(&given.drive, &given.data, &fitted)?;
     let stem = fit.out.file_stem().map_or("fitted".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let ending = if report.ending.is_some() { "; it ended early: intervals are whole ranges" } else { "" };
@@ -272,14 +278,13 @@ struct SearchState {
 fn run_search(
     options: &Fit,
     given: &FitInputs,
-    parameters: Vec<parameter::Parameter>,
     journal: Option<&SearchJournal>,
     known_answers: BTreeMap<String, Vec<f64>>,
     observer: &dyn Observer,
 ) -> Result<(fit::FitResult, LossHistory), Error> {
     let effort = search_effort(options, given);
     let clock = Clock::start();
-    let point_s = forecast_search(options, given, &parameters, effort, journal.is_some())?;
+    let point_s = forecast_search(options, given, effort, journal.is_some())?;
     let state = Mutex::new(SearchState::default());
     let on_event = |event: FitEvent<'_>| {
         let mut state = state.lock().expect("no holder panics");
@@ -316,7 +321,6 @@ fn run_search(
     let listener = FitListener { on_event: &on_event, cancelled: &|| observer.is_cancelled(), enough: &is_enough };
     let task = FitTask {
         drive: &given.drive,
-        parameters,
         only_keys: options.only.clone(),
         data: &given.data,
         effort,
@@ -354,7 +358,6 @@ const NOTED_FORECAST_S: f64 = 10.0;
 fn forecast_search(
     fit: &Fit,
     given: &FitInputs,
-    parameters: &[parameter::Parameter],
     effort: SearchEffort,
     keeps_journal: bool,
 ) -> Result<f64, Error> {
@@ -381,7 +384,7 @@ fn forecast_search(
         log::info!(
             "figures that may move: {}; this takes about {points} points and {} to {} here{bound}. --only and --generations make \
              it shorter; Ctrl-C or --time end it with the best so far{resume_hint}",
-            parameters.len(),
+            parameter_count(fit, given),
             format_wall_time(least_s),
             format_wall_time(most_s)
         );

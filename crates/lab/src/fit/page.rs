@@ -24,6 +24,9 @@ pub fn render_html(title: &str, report: &FitReport, data_description: &str, prog
         escape_html(data_description),
         escape_html(&headline_text(report))
     );
+    if let Some(sentence) = draws_sentence(report) {
+        let _ = writeln!(text, "<p>{}</p>", escape_html(&sentence));
+    }
     for warning in &report.warnings {
         let _ = writeln!(text, "<p><strong>{}</strong></p>", escape_html(warning));
     }
@@ -52,11 +55,23 @@ pub fn render_html(title: &str, report: &FitReport, data_description: &str, prog
     text + "</html>\n"
 }
 
+/// What a profile fitted to jobs carries, and how its held-back jobs stand; `None` for other fits.
+pub fn draws_sentence(report: &FitReport) -> Option<String> {
+    let held = report.points.iter().any(|point| point.held);
+    let judged = if held { " Jobs held back stand as they were predicted before the fit saw them; then it saw them too." } else { "" };
+    (report.draws > 0).then(|| {
+        format!(
+            "The profile carries {} drives that meet the data as well, so that `seekwise run` and `compare` print a band.{judged}",
+            report.draws
+        )
+    })
+}
+
 /// Number of figures that a headline names.
 const NAMED: usize = 3;
 
 /// The summary: figures that moved, and the errors on the held-back data before and after.
-fn headline_text(report: &FitReport) -> String {
+pub fn headline_text(report: &FitReport) -> String {
     let names: Vec<&str> = report.figures.iter().take(NAMED).map(|figure| figure.name.as_str()).collect();
     let more = report.figures.len().saturating_sub(NAMED);
     let moved = match (report.figures.len(), more) {

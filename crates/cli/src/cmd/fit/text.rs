@@ -13,6 +13,8 @@ use crate::tables::{mark_figures_from, new_table};
 pub fn format_report(out: &Path, report: &FitReport) -> String {
     let ended_early = if report.ending.is_some() { ": the best until the fit ended early" } else { "" };
     let mut text = format!("{} with what was measured is now {}{ended_early}\n\n", report.drive, out.display());
+    text.push_str(&wrap_to_screen(&seekwise::fit::headline_text(report)));
+    text.push_str("\n\n");
     if !report.figures.is_empty() {
         text.push_str(&format!("{}\n", fitted_table(report)));
     }
@@ -24,6 +26,9 @@ pub fn format_report(out: &Path, report: &FitReport) -> String {
     }
     if !report.points.is_empty() {
         text.push_str(&format!("{}\n", points_table(&report.points)));
+    }
+    if let Some(sentence) = seekwise::fit::draws_sentence(report) {
+        text.push_str(&format!("{}\n\n", wrap_to_screen(&sentence)));
     }
     if report.keys.iter().any(|key| key.searched) {
         text.push_str(&format!("{}\n", strongest_keys_table(report)));
