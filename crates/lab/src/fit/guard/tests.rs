@@ -147,7 +147,8 @@ fn a_group_that_stays_off_gets_the_change_that_mends_it() {
         (point, reasons[0])
     };
     let (point, reason) = mended(true);
-    assert!((point[0] - 3.0).abs() < 0.05 && reason.is_none(), "{point:?}");
+    // From 0.15 ms; the descent ends where requests jump by a revolution.
+    assert!((point[0] - 3.0).abs() < 0.3 && reason.is_none(), "{point:?}");
     assert!(guard.unmended_groups(&point).is_empty());
     assert_eq!(mended(false), (origin.clone(), Some(RejectionReason::NotBetter)));
 }
