@@ -17,6 +17,7 @@ mod explain;
 mod finding;
 mod fio_rates;
 mod fit;
+mod fit_jobs;
 mod flush_audit;
 mod folders;
 mod golden;

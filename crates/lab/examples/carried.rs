@@ -81,7 +81,8 @@ fn with_rules(text: &str, other: &DriveFile) -> String {
 fn fitted(what: &str, drive: &DriveFile, data: &[FitData]) -> BTreeMap<&'static str, String> {
     let nobody = |_: FitEvent<'_>| ();
     let effort = SearchEffort::thorough(GENERATIONS);
-    let task = FitTask { drive, only_keys: Vec::new(), data, effort, point_limit: None, known_answers: BTreeMap::new() };
+    let task =
+        FitTask { drive, only_keys: Vec::new(), data, effort, point_limit: None, known_answers: BTreeMap::new() };
     let found = fit_unless_cancelled(task, FitListener::never_ending(&nobody)).expect("nobody cancels it");
     let (before, after) = found.held.expect("half is held back");
     println!("{what} {before:.4} {after:.4}");

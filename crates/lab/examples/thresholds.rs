@@ -42,7 +42,14 @@ fn main() -> ExitCode {
     for (sure, agreed) in CHOICES {
         let effort = SearchEffort { shares: JudgeShares { sure, agreed }, ..SearchEffort::thorough(GENERATIONS) };
         let known = asked.lock().expect("no holder panics").clone();
-        let task = FitTask { drive: &drive, only_keys: Vec::new(), data: &data, effort, point_limit: None, known_answers: known };
+        let task = FitTask {
+            drive: &drive,
+            only_keys: Vec::new(),
+            data: &data,
+            effort,
+            point_limit: None,
+            known_answers: known,
+        };
         let found = fit_unless_cancelled(task, FitListener::never_ending(&heard)).expect("nobody cancels it");
         let moved = found.parameters.iter().zip(&found.point).filter(|(it, value)| it.origin != **value).count();
         let (before, after) = found.held.expect("half is held back");

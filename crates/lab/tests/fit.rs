@@ -249,8 +249,14 @@ pub fn of_jobs(threads: usize, most: Option<u64>) -> FitResult {
     let only: Vec<String> = only.iter().map(|key| (*key).to_owned()).collect();
     let data = curve();
     let effort = SearchEffort::for_data(&data, Some(2));
-    let task =
-        FitTask { drive: &drive, only_keys: only, data: &data, effort, point_limit: most, known_answers: BTreeMap::new() };
+    let task = FitTask {
+        drive: &drive,
+        only_keys: only,
+        data: &data,
+        effort,
+        point_limit: most,
+        known_answers: BTreeMap::new(),
+    };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| fit_unless_cancelled(task, FitListener::never_ending(&|_| ()))).expect("nobody cancels it")
 }

@@ -29,14 +29,14 @@ use crate::system::outputs::{prepare_output, write_whole};
 /// The findings of a fit.
 pub use seekwise_lab::fit::evaluator::FitEnding;
 pub use seekwise_lab::fit::judge::RejectionReason;
+pub use seekwise_lab::fit::outward::Scatter;
+pub use seekwise_lab::fit::outward::contradiction::Contradiction;
+pub use seekwise_lab::fit::page::{draws_sentence, headline_text};
 pub use seekwise_lab::fit::parameter::FigureMark;
 pub use seekwise_lab::fit::report::{
     FigureChange, FitReport, FixedParameter, KeyEffect, MovedParameter, PointErrors, ReferenceErrors, ResidualGroup,
     TraceErrors,
 };
-pub use seekwise_lab::fit::outward::Scatter;
-pub use seekwise_lab::fit::outward::contradiction::Contradiction;
-pub use seekwise_lab::fit::page::{draws_sentence, headline_text};
 pub use seekwise_lab::fit::strain::StrainedFigure;
 pub use seekwise_lab::validate::{ResponseErrors, Validation};
 
@@ -119,8 +119,7 @@ pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
     let check_answer = |question: &str, answer: &[f64]| check_journal_answer(&given.data, question, answer);
     let (journal, known_answers) = SearchJournal::open(&fit.out, options, &check_answer)?;
     // From here on, points are kept in the journal.
-    let FittedDrive { report, profile, page } =
-        fit_parameters(fit, &given, Some(&journal), known_answers, observer)?;
+    let FittedDrive { report, profile, page } = fit_parameters(fit, &given, Some(&journal), known_answers, observer)?;
     let write_output = |path: &PathBuf, text: &str| {
         write_whole(path, text.as_bytes(), force).map_err(|why| Error::of_file(path, &why))
     };
@@ -355,12 +354,7 @@ const NOTED_FORECAST_S: f64 = 10.0;
 
 /// Logs how long the search takes, extrapolated from the first point, whether or not the output is a terminal. Returns
 /// the seconds of one point on all data.
-fn forecast_search(
-    fit: &Fit,
-    given: &FitInputs,
-    effort: SearchEffort,
-    keeps_journal: bool,
-) -> Result<f64, Error> {
+fn forecast_search(fit: &Fit, given: &FitInputs, effort: SearchEffort, keeps_journal: bool) -> Result<f64, Error> {
     let (clock, cache) = (Clock::start(), ReadingCache::default());
     for data in &given.data {
         data.simulate_values(&given.drive, &cache)?;

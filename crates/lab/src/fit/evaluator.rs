@@ -491,7 +491,9 @@ pub fn check_journal_answer(data: &[FitData], question: &str, answer: &[f64]) ->
         ("Held", _) => answer_length(Question::Held),
         // No drive can be made of the point.
         ("Figures" | "HeldFigures", [FitData::Points(_)]) if answer.len() == 1 && answer[0].is_nan() => return Ok(()),
-        ("Figures", [FitData::Points(points)]) if all => points.iter().filter(|point| !point.kept_out).map(|point| point.figures.len()).sum(),
+        ("Figures", [FitData::Points(points)]) if all => {
+            points.iter().filter(|point| !point.kept_out).map(|point| point.figures.len()).sum()
+        }
         ("Figures", [FitData::Points(points)]) => points::figure_count(points, DataSplit::Seen),
         ("HeldFigures", [FitData::Points(points)]) => points::figure_count(points, DataSplit::Held),
         _ => return Err(format!("`{word}` is no question of this fit")),

@@ -58,10 +58,14 @@ pub fn render_html(title: &str, report: &FitReport, data_description: &str, prog
 /// What a profile fitted to jobs carries, and how its held-back jobs stand; `None` for other fits.
 pub fn draws_sentence(report: &FitReport) -> Option<String> {
     let held = report.points.iter().any(|point| point.held);
-    let judged = if held { " Jobs held back stand as they were predicted before the fit saw them; then it saw them too." } else { "" };
+    let judged = if held {
+        " Jobs held back stand as they were predicted before the fit saw them; then it saw them too."
+    } else {
+        ""
+    };
     (report.draws > 0).then(|| {
         format!(
-            "The profile carries {} drives that meet the data as well, so that `seekwise run` and `compare` print a band.{judged}",
+            "The profile carries {} drives that meet the data as well as the fitted one, so that `seekwise run` and `compare` print a band.{judged}",
             report.draws
         )
     })

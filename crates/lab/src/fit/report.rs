@@ -17,7 +17,7 @@ use super::loss::which_are_near_previous;
 use super::outward::Scatter;
 use super::outward::contradiction::Contradiction;
 use super::parameter::{FigureMark, Parameter, drive_at_point};
-use super::points::{MeasuredFigure, MeasuredPoint};
+use super::points::{JobLoad, MeasuredFigure, MeasuredPoint};
 use super::strain::{self, StrainedFigure};
 use crate::stats::demerit::demerit_ms;
 use crate::validate::{ResponseSamples, Validation, platter};
@@ -407,7 +407,12 @@ fn point_errors(
 
 fn collect_warnings(report: &FitReport, data: &[FitData], revolution: Span) -> Vec<String> {
     let mut warnings = Vec::new();
-    let medians = report.points.iter().filter(|point| point.figure.ends_with("p50"));
+    // A stream is answered from the buffer, however fast the platters turn.
+    let is_random = |what: &str| {
+        let points = data.iter().flat_map(|data| if let FitData::Points(points) = data { &points[..] } else { &[] });
+        points.filter(|point| point.what == what).all(|point| point.load.is_none_or(JobLoad::is_random))
+    };
+    let medians = report.points.iter().filter(|point| point.figure.ends_with("p50") && is_random(&point.what));
     warnings.extend(medians.filter_map(|point| {
         platter::platter_doubt(&format!("requests of {}", point.what), point.measured, point.before, revolution)
     }));
@@ -434,11 +439,47 @@ fn collect_warnings(report: &FitReport, data: &[FitData], revolution: Span) -> V
     }
     warnings.extend(report.strained.iter().map(StrainedFigure::warning_text));
     warnings.extend(report.contradictions.iter().map(|contradiction| contradiction.says.clone()));
+    warnings.extend(unmet_jobs_text(report));
     warnings.extend(report.ending.as_ref().map(early_end_text));
     if report.figures.is_empty() && report.ending.is_none() {
         warnings.push("nothing moved: the profile is as it was".to_owned());
     }
     warnings
+}
+
+/// The error of a rate or mean after a fit, as a share, from which on a job is not met: several times what runs scatter.
+const NOT_MET: f64 = 0.1;
+
+/// The most jobs that a sentence names.
+const NAMED_JOBS: usize = 3;
+
+/// A sentence on the seen jobs that the fitted drive does not meet: what may move cannot explain them.
+fn unmet_jobs_text(report: &FitReport) -> Option<String> {
+    let off = |point: &PointErrors| point.after / point.measured - 1.0;
+    let is_level = |figure: &str| ["iops", "mean", "mib_s", "mb_s"].iter().any(|name| figure.ends_with(name));
+    let mut unmet: Vec<&PointErrors> = report
+        .points
+        .iter()
+        .filter(|point| !point.held && is_level(&point.figure) && off(point).abs() > NOT_MET)
+        .collect();
+    unmet.sort_by(|a, b| off(b).abs().total_cmp(&off(a).abs()));
+    let mut named = std::collections::BTreeSet::new();
+    unmet.retain(|point| named.insert(point.what.as_str()));
+    let names: Vec<String> = unmet
+        .iter()
+        .take(NAMED_JOBS)
+        .map(|point| format!("{} ({} {:+.0} %)", point.what, point.figure, 100.0 * off(point)))
+        .collect();
+    (!names.is_empty()).then(|| {
+        let more = unmet.len().saturating_sub(names.len());
+        let others = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!(
+            "the fitted drive does not meet what it was shown: {}{others}. Nothing that may move explains it: do not trust \
+             predictions of such loads, nor their bands. Was something between the program and the drive, or does the job cover a \
+             part of it? `seekwise run` on the results names what is suspected",
+            names.join(", ")
+        )
+    })
 }
 
 /// A sentence that a fit ended early.

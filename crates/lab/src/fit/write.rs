@@ -80,7 +80,9 @@ fn fit_table(findings: &OutwardFindings) -> Result<Table, String> {
         key.leaf_decor_mut().set_prefix("# Loads that the data covered.\n");
     }
     if let Some(mut key) = table.key_mut("draws") {
-        key.leaf_decor_mut().set_prefix("# Drives that meet the data as well as this one; each lists what differs. Predictions span them.\n");
+        key.leaf_decor_mut().set_prefix(
+            "# Drives that meet the data as well as this one; each lists what differs. Predictions span them.\n",
+        );
     }
     Ok(table)
 }

@@ -41,12 +41,7 @@ pub(super) fn find_contradictions(
 }
 
 /// A figure that a datasheet or a measurement states, and whose interval does not hold the statement.
-fn contradicted_statement(
-    drive: &DriveFile,
-    it: &JobParameter,
-    found: f64,
-    (low, high): (f64, f64),
-) -> Option<String> {
+fn contradicted_statement(drive: &DriveFile, it: &JobParameter, found: f64, (low, high): (f64, f64)) -> Option<String> {
     let stated = drive.figure(it.parameter.key)?;
     let whose = match stated.kind {
         FigureOrigin::Datasheet => "the datasheet's",
@@ -57,7 +52,10 @@ fn contradicted_statement(
     let is_held = (low..=high).contains(&value) || found == value;
     (!is_held).then(|| {
         let [found, low, high] = [found, low, high].map(|value| short_number(value, it));
-        format!("your data contradict {whose} {} of {value}{unit}: {found} ({low} to {high})", words_for(it.parameter.key))
+        format!(
+            "your data contradict {whose} {} of {value}{unit}: {found} ({low} to {high})",
+            words_for(it.parameter.key)
+        )
     })
 }
 
@@ -73,9 +71,14 @@ fn symptom(drive: &DriveFile, it: &JobParameter, found: f64) -> Option<String> {
     if !(is_end || is_far) || [figure::MECHANICS_RPM, figure::GEOMETRY_ZONES].contains(&it.parameter.key) {
         return None;
     }
-    let (unit, end) = (unit_of(it.parameter.key).unwrap_or(""), if is_end { ", the end of what is possible" } else { "" });
+    let (unit, end) =
+        (unit_of(it.parameter.key).unwrap_or(""), if is_end { ", the end of what is possible" } else { "" });
     let found = short_number(found, it);
-    Some(format!("{} = {found}{unit}{end}: do not trust it; {}", it.parameter.name, likely_cause(drive, it.parameter.key)))
+    Some(format!(
+        "{} = {found}{unit}{end}: do not trust it; {}",
+        it.parameter.name,
+        likely_cause(drive, it.parameter.key)
+    ))
 }
 
 /// What is wrong if a figure is not possible, in words.

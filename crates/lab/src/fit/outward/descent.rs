@@ -102,7 +102,8 @@ impl Effects {
         };
         let all = self.0.into_inner().expect("no holder panics");
         sensitivity.effects = all.into_iter().map(of_parameter).collect();
-        sensitivity.strengths = sensitivity.effects.iter().map(|effects| effects.iter().copied().fold(0.0, f64::max)).collect();
+        sensitivity.strengths =
+            sensitivity.effects.iter().map(|effects| effects.iter().copied().fold(0.0, f64::max)).collect();
         sensitivity
     }
 }
@@ -176,7 +177,8 @@ impl<'a, 'b> Descent<'a, 'b> {
         let figures = self.evaluator.figures(DataSplit::Seen, &point)?;
         let residuals = self.misfit.residuals(&figures);
         let value = self.misfit.value(&residuals, &self.position(&point), until);
-        self.evaluator.keep_point_if_best(self.misfit.value(&residuals, &self.position(&point), FitStage::Writes), &point);
+        self.evaluator
+            .keep_point_if_best(self.misfit.value(&residuals, &self.position(&point), FitStage::Writes), &point);
         Some(TriedPoint { point, residuals, value })
     }
 
@@ -310,10 +312,11 @@ impl<'a, 'b> Descent<'a, 'b> {
         promising.sort_by(|a, b| a.0.total_cmp(&b.0));
         promising.truncate(SIMULATED_CHOICES);
         let followed = self.try_points(promising.iter().map(|it| it.3.clone()).collect(), until);
-        let better = |((_, change, alone, _), followed): ((f64, RuleChange, TriedPoint, Vec<f64>), Option<TriedPoint>)| {
-            let better = followed.filter(|followed| followed.value < alone.value).unwrap_or(alone);
-            (change, better)
-        };
+        let better =
+            |((_, change, alone, _), followed): ((f64, RuleChange, TriedPoint, Vec<f64>), Option<TriedPoint>)| {
+                let better = followed.filter(|followed| followed.value < alone.value).unwrap_or(alone);
+                (change, better)
+            };
         promising.into_iter().zip(followed).map(better).collect()
     }
 
@@ -390,7 +393,8 @@ impl<'a, 'b> Descent<'a, 'b> {
         let slopes = self.slopes(&best, &self.numbers_until(stage), stage);
         let designs = self.random_designs(&best.point, stage);
         let tried = self.try_rules(&best, (designs, &slopes), stage, f64::INFINITY);
-        let improved = tried.into_iter().take(IMPROVED_DESIGNS).map(|(_, design)| Some(self.improve_rules(design, stage)));
+        let improved =
+            tried.into_iter().take(IMPROVED_DESIGNS).map(|(_, design)| Some(self.improve_rules(design, stage)));
         let found = least(improved.collect()).filter(|found| found.value < best.value - RULE_COST);
         found.unwrap_or(best)
     }
@@ -462,9 +466,7 @@ fn prior_rows(parameters: &[JobParameter]) -> Vec<PriorRow> {
     };
     let mut rows: Vec<PriorRow> = parameters.iter().enumerate().filter_map(own).collect();
     let place = |key: &str| parameters.iter().position(|it| it.parameter.key == key && it.prior.is_some());
-    if let Some((average, full)) =
-        place(figure::MECHANICS_SEEK_AVERAGE_MS).zip(place(figure::MECHANICS_SEEK_FULL_MS))
-    {
+    if let Some((average, full)) = place(figure::MECHANICS_SEEK_AVERAGE_MS).zip(place(figure::MECHANICS_SEEK_FULL_MS)) {
         let ratio = parameters[full].parameter.origin / parameters[average].parameter.origin;
         let terms = vec![(full, 1.0), (average, -1.0)];
         rows.push(PriorRow { terms, centre: ratio.ln(), deviation: prior::FULL_RATIO_DEVIATION });

@@ -70,7 +70,8 @@ impl Posterior {
         // Numbers without slopes scatter by their priors.
         let mut numbers = slopes.numbers;
         let mut columns = slopes.columns;
-        for number in descent.numbers_until(until).into_iter().filter(|number| !numbers.contains(number)).collect::<Vec<_>>()
+        for number in
+            descent.numbers_until(until).into_iter().filter(|number| !numbers.contains(number)).collect::<Vec<_>>()
         {
             numbers.push(number);
             columns.push(vec![0.0; best.residuals.len()]);
@@ -138,7 +139,8 @@ impl Posterior {
             let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
             let coordinates: Vec<f64> = values.iter().map(|value| descent.coordinate(index, *value)).collect();
             let mean = coordinates.iter().sum::<f64>() / coordinates.len() as f64;
-            let variance = coordinates.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / coordinates.len() as f64;
+            let variance =
+                coordinates.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / coordinates.len() as f64;
             ParameterSpread { interval: (at(OUTSIDE), at(1.0 - OUTSIDE)), deviation: variance.sqrt() }
         };
         (0..descent.parameters.len()).map(spread).collect()
@@ -223,7 +225,9 @@ pub(crate) fn rule_families(drive: &DriveFile, parameters: &[JobParameter]) -> V
                     let text = donor.figure(key).map(|figure| figure.value.to_string()).or(default)?;
                     words.iter().position(|word| *word == text)? as f64
                 }
-                ParameterDomain::Number(range) => donor.number(key).map_or(range.high, |value| range.round_to_step(value)),
+                ParameterDomain::Number(range) => {
+                    donor.number(key).map_or(range.high, |value| range.round_to_step(value))
+                }
             };
             change.push((index, value));
         }

@@ -173,8 +173,7 @@ impl Misfit {
         }
         let variance = self.scatter.run * self.scatter.run;
         let common = |job: usize| variance * sums[job].0 / (1.0 + variance * sums[job].1);
-        let value =
-            |((row, weight), value): ((&FigureRow, &f64), &f64)| weight * (value - row.sign * common(row.job));
+        let value = |((row, weight), value): ((&FigureRow, &f64), &f64)| weight * (value - row.sign * common(row.job));
         self.rows.iter().zip(weights).zip(vector).map(value).collect()
     }
 
@@ -242,12 +241,14 @@ impl Misfit {
     ) -> Option<DMatrix<f64>> {
         let (mut matrix, _) = self.equations(residuals, position, (numbers, slopes), FitStage::Writes);
         let weights = self.weights(residuals, FitStage::Writes);
-        let chance: f64 = self.rows.iter().zip(&weights).map(|(row, weight)| weight * row.simulated_error.powi(2)).sum();
+        let chance: f64 =
+            self.rows.iter().zip(&weights).map(|(row, weight)| weight * row.simulated_error.powi(2)).sum();
         for (index, span) in spans.iter().enumerate() {
             let prior: f64 = self.own_precision(numbers[index]);
             let told = matrix[(index, index)] - prior;
             // Two simulations, each with its chance.
-            let by_chance = if slopes[index].iter().all(|slope| *slope == 0.0) { 0.0 } else { 2.0 * chance / (span * span) };
+            let by_chance =
+                if slopes[index].iter().all(|slope| *slope == 0.0) { 0.0 } else { 2.0 * chance / (span * span) };
             let share = (1.0 - by_chance / told.max(1e-12)).clamp(LEAST_TOLD, 1.0);
             for other in 0..numbers.len() {
                 let factor = if other == index { share } else { share.sqrt() };

@@ -108,9 +108,9 @@ mod tests {
     #[test]
     fn stated_seeks_may_move_and_stated_electronics_may_not() {
         let drive = catalogue::load_drive("barracuda-7200.7-ncq").unwrap();
-        let names: Vec<String> =
-            collect_job_parameters(&drive, &[]).into_iter().map(|it| it.parameter.name).collect();
-        for name in ["mechanics.seek.average_ms", "mechanics.rpm", "geometry.zones (density)", "firmware.queue.policy"] {
+        let names: Vec<String> = collect_job_parameters(&drive, &[]).into_iter().map(|it| it.parameter.name).collect();
+        for name in ["mechanics.seek.average_ms", "mechanics.rpm", "geometry.zones (density)", "firmware.queue.policy"]
+        {
             assert!(names.iter().any(|it| it == name), "{name}: {names:?}");
         }
         assert!(!names.iter().any(|name| name.starts_with("link.") || name == "cache.size_kib"), "{names:?}");

@@ -103,9 +103,10 @@ pub(super) fn number_prior(drive: &DriveFile, key: &str, value: f64, origin: Fig
             let [low, high] = AVERAGE_SEEK_MS.map(|ms| 2.0 * ms);
             prior(logarithmic(low.min(value), high.max(value), STEP_MS), 2.0 * seek_deviation(origin), FitStage::Arm)
         }
-        // From 0.2 to 1 ms; the skew covers it: a longer one would cost a stream a revolution at each track.
+        // From 0.2 to 1 ms. The skew covers it with a tenth to spare: a longer one would cost a stream a revolution at each track.
         figure::MECHANICS_SEEK_SINGLE_MS if value > 0.0 => {
-            prior(logarithmic((value / 5.0).max(STEP_MS), value.max(skew_ms(drive)?), STEP_MS), 0.6, FitStage::Arm)
+            let most = value.max(0.9 * skew_ms(drive)?);
+            prior(logarithmic((value / 5.0).max(STEP_MS), most, STEP_MS), 0.6, FitStage::Arm)
         }
         figure::MECHANICS_RPM => prior(logarithmic(3_000.0, 16_000.0, 0.1), SPEED_DEVIATION, FitStage::Arm),
         _ if stated => None,
@@ -195,7 +196,7 @@ mod tests {
         let seek = of(figure::MECHANICS_SEEK_AVERAGE_MS, FigureOrigin::Datasheet).unwrap();
         assert!(seek.range.high > 11.8 && seek.range.low < 4.0);
         let single = of(figure::MECHANICS_SEEK_SINGLE_MS, inferred).unwrap();
-        assert!((single.range.high - 0.0625 * 60_000.0 / 7200.0).abs() < 1e-9, "the skew covers it");
+        assert!((single.range.high - 0.9 * 0.0625 * 60_000.0 / 7200.0).abs() < 1e-9, "the skew covers it");
         assert_eq!(of(figure::OVERHEAD_READ_MISS_MS, FigureOrigin::Measured), None, "a measured overhead stays");
         assert_eq!(of("link.rate_mb_s", inferred), None);
     }

@@ -122,11 +122,13 @@ fn set_series_and_order(point: &mut MeasuredPoint, options: &BTreeMap<String, St
     point.series = format!("{} {}", of_job.join(" "), of_stack.join(" "));
     let depth = number("iodepth") * number("numjobs");
     point.order = depth * ABOVE_BLOCK_SIZES + number("bs");
-    let word = options.get("rw").or(options.get("readwrite")).map_or("read", |word| word.split(':').next().unwrap_or(""));
+    let word =
+        options.get("rw").or(options.get("readwrite")).map_or("read", |word| word.split(':').next().unwrap_or(""));
     let word = if word == "readwrite" { "rw" } else { word };
     let block = options.get("bs").or(options.get("blocksize")).and_then(|text| text.split(',').next());
     let block = block.and_then(seekwise_drives::dotted::parse_size).unwrap_or(4096);
-    point.load = JobLoad::WORDS.iter().find(|known| **known == word).map(|rw| JobLoad { rw, block, depth: depth as u64 });
+    point.load =
+        JobLoad::WORDS.iter().find(|known| **known == word).map(|rw| JobLoad { rw, block, depth: depth as u64 });
 }
 
 /// Parses points from fio's JSON.
