@@ -34,6 +34,7 @@ mod places;
 mod power_cut;
 mod readme;
 mod real;
+mod reviewer;
 mod reviews;
 mod sampling;
 mod scenes;
