@@ -65,7 +65,7 @@ struct Sample {
 }
 
 /// The pages whose commands are run, in this order: later ones may use files of earlier ones in `out`.
-const PAGES: [&str; 10] = [
+const PAGES: [&str; 11] = [
     "README.md",
     "docs/install.md",
     "docs/command-line.md",
@@ -74,6 +74,7 @@ const PAGES: [&str; 10] = [
     "docs/how-to/fio.md",
     "docs/how-to/fsync.md",
     "docs/how-to/own-drive.md",
+    "docs/how-to/reviewer-with-fio.md",
     "docs/how-to/flush-audit.md",
     "docs/how-to/power-cut.md",
 ];
