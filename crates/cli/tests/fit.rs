@@ -203,9 +203,7 @@ fn a_fit_to_jobs_says_that_nothing_explains_them() {
     assert!(json["ending"].is_null() && json["tried"].as_u64().unwrap() < 2000, "{}", json["tried"]);
     let unmet = |json: &serde_json::Value| {
         let warnings = json["warnings"].as_array().unwrap().iter();
-        warnings
-            .filter(|said| said.as_str().unwrap().contains("does not meet what it was shown: row: randread 4k"))
-            .count()
+        warnings.filter(|said| said.as_str().unwrap().contains("does not meet these results: row: randread 4k")).count()
     };
     assert_eq!(unmet(&json), 1, "{}", json["warnings"]);
     fs::write(folder.path().join("c.csv"), "rw,depth,iops\nrandread,1,78\nrandread,2,78\n").unwrap();

@@ -26,6 +26,7 @@ use crate::bounds::{Bounds, RunPlan};
 use crate::error::Error;
 use crate::observer::Observer;
 use crate::reading::Files;
+use crate::study::warn_once;
 
 /// The unit of the runs on draws, for observers.
 const RUNS_ON_DRAWS: &str = "runs on draws of the fit";
@@ -75,8 +76,15 @@ pub(crate) fn run_on_draws(
     let mut records = Vec::with_capacity(count);
     // A prepared drive has megabytes of tables, so no more are prepared at once than run at once.
     for indices in chunks(count, workers.thread_count()) {
-        let prepare = |index| prepare_draw(cell, inputs, index).map(|drawn| (index, drawn));
-        let drawn: Vec<(usize, PreparedCell)> = indices.map(prepare).collect::<Result<_, _>>()?;
+        // With a figure that the user sets some draws are no drives.
+        let prepare = |index| match prepare_draw(cell, inputs, index) {
+            Ok(drawn) => Some((index, drawn)),
+            Err(error) => {
+                warn_once(&[format!("{error}; the band is without it")]);
+                None
+            }
+        };
+        let drawn: Vec<(usize, PreparedCell)> = indices.filter_map(prepare).collect();
         let ended: Result<Vec<RunRecord>, RunError> = workers.map(&drawn, run_draw);
         records.extend(ended?);
     }

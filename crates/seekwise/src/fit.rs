@@ -230,6 +230,11 @@ fn read_inputs(fit: &Fit) -> Result<FitInputs, Error> {
         texts.push(data_text);
     }
     let (mut data, warnings) = sources::parse_data(&arguments, &texts, fit.hold, &drive, &text)?;
+    if fit.generations.is_some() && matches!(data[..], [FitData::Points(_)]) {
+        return Err(Error::new(
+            "--generations: a fit to jobs has none; expected --only, --points or --time to make it shorter",
+        ));
+    }
     warn_once(&warnings);
     for (argument, file) in arguments.iter().filter_map(|argument| Some((argument, argument.beside.as_ref()?))) {
         sources::simulator_times::attach_simulator_times(&mut data, argument, file, &fit.files.read(file)?)?;
@@ -376,8 +381,8 @@ fn forecast_search(fit: &Fit, given: &FitInputs, effort: SearchEffort, keeps_jou
             false => String::new(),
         };
         log::info!(
-            "figures that may move: {}; this takes about {points} points and {} to {} here{bound}. --only and --generations make \
-             it shorter; Ctrl-C or --time end it with the best so far{resume_hint}",
+            "figures that may move: {}; this takes about {points} points and {} to {} here{bound}. --only makes it shorter; \
+             Ctrl-C or --time end it with the best so far{resume_hint}",
             parameter_count(fit, given),
             format_wall_time(least_s),
             format_wall_time(most_s)
@@ -394,9 +399,15 @@ fn describe_fitted_data(data: &[FitData]) -> String {
             format!("rows 1 to {} of the {} of {file}", traced.seen, traced.trace.rows.len())
         }
         FitData::Points(points) => {
-            format!("{} of {} jobs with figures", data.request_or_job_count(DataSplit::Seen), points.len())
+            let kept_out = points.iter().filter(|point| point.kept_out).count();
+            let judged = points.iter().filter(|point| point.held && !point.kept_out).count();
+            let judges = if judged > 0 { format!(", of which {judged} judged a first fit") } else { String::new() };
+            format!("{} of {} jobs with figures{judges}", points.len() - kept_out, points.len())
         }
     };
     let list: Vec<String> = data.iter().map(describe).collect();
-    format!("fitted by `seekwise fit` to {}; what it did not see stood against each change", list.join(" and "))
+    let has_judges = matches!(data, [FitData::Traced(_), ..])
+        && data.iter().any(|data| data.request_or_job_count(DataSplit::Held) > 0);
+    let judges = if has_judges { "; what it did not see stood against each change" } else { "" };
+    format!("fitted by `seekwise fit` to {}{judges}", list.join(" and "))
 }

@@ -29,7 +29,7 @@ pub struct FitArgs {
     /// Also write an HTML page with tables and plots.
     #[arg(long, value_name = "FILE")]
     pub page: Option<PathBuf>,
-    /// Generations of the numerical search [default: 120 for traces, 40 for jobs].
+    /// Generations of the numerical search for traces [default: 120].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub generations: Option<u32>,
     /// End after this time with the best result so far, which depends on the machine.

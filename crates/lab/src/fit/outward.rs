@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 
 use seekwise_drives::figure::FigureValue;
 use seekwise_drives::key_names::figure;
-use seekwise_drives::profile::DriveFile;
+use seekwise_drives::profile::{DriveFile, ReadingCache};
 
 use super::data::{DataSplit, FitData};
 use super::evaluator::{FitListener, PointEvaluator, Question, share_of_draws_better};
@@ -54,6 +54,8 @@ pub struct OutwardFindings {
     pub predicted: Vec<f64>,
     /// How far measurements scatter around the drive, as far as the data tell.
     pub scatter: Option<Scatter>,
+    /// True if what the search found was refused by the jobs that were held back, or met the others worse than the profile.
+    pub refused: bool,
 }
 
 /// A load that the data covered.
@@ -94,6 +96,8 @@ struct Found {
     scatter: Scatter,
     /// What else the drive may be; `None` if the fit ended early.
     spread: Option<Spread>,
+    /// True if the point that the search found meets the data worse than the profile, and another was taken.
+    refused: bool,
 }
 
 /// What a drive may be by the data.
@@ -115,22 +119,28 @@ pub(crate) fn fit_jobs(task: FitTask<'_>, listener: FitListener<'_>) -> Option<F
     let families = draws::rule_families(drive, &of_jobs);
     let found = search_then_refit(&of_jobs, &first, &all_data, (&effects, &families));
     let ending = first.ending();
+    let Found { mut point, mut predicted_at, scatter, spread, refused } = found;
     if ending.is_some() {
         first.reopen_for_judging();
+        point = no_worse_point(&first, &origin, &origin, point);
+        predicted_at.clone_from(&point);
     }
-    let Found { point, predicted_at, scatter, spread } = found;
     let losses = |question, point: &[f64]| first.ask(question, point)[0];
     let seen = (losses(Question::Seen, &origin), losses(Question::Seen, &point));
     let held = first.has_held_data().then(|| (losses(Question::Held, &origin), losses(Question::Held, &predicted_at)));
     let predicted = first.figures(DataSplit::Held, &predicted_at).unwrap_or_default();
     let sensitivity = effects.into_sensitivity(data);
-    let (intervals, reasons) = told_numbers(&of_jobs, (&origin, &point), spread.as_ref(), &sensitivity);
+    let (intervals, reasons) =
+        told_numbers(&of_jobs, (&origin, &point), (spread.as_ref(), ending.is_some()), &sensitivity);
     let mut findings = OutwardFindings {
         seen: seen_loads(drive, &all_data),
         predicted,
         scatter: Some(scatter),
+        refused,
         ..OutwardFindings::default()
     };
+    // What the drive does not meet at all shows nothing of its figures.
+    let spread = spread.filter(|_| is_met(&all_data, drive, &parameters, &point));
     if let Some(spread) = &spread {
         findings.contradictions = contradiction::find_contradictions(drive, &of_jobs, &point, &spread.of);
         findings.draws = draw_settings(drive, &parameters, &point, spread, &all_data);
@@ -151,6 +161,21 @@ pub(crate) fn fit_jobs(task: FitTask<'_>, listener: FitListener<'_>) -> Option<F
         outward,
         unmended: Vec::new(),
     })
+}
+
+/// The error of a rate or mean, as a share, from which on the drive is not that of the data: its figures and their scatter tell nothing.
+const NOT_THE_DRIVE: f64 = 0.2;
+
+/// True if the drive at `point` meets the rates and means of all seen jobs at least roughly.
+fn is_met(data: &[FitData], drive: &DriveFile, parameters: &[Parameter], point: &[f64]) -> bool {
+    let Ok(drive) = drive_at_point(drive, parameters, point) else { return false };
+    let cache = ReadingCache::default();
+    let is_near = |job: &&MeasuredPoint| {
+        let Ok(figures) = job.simulate_figures(&drive, &cache) else { return false };
+        let levels = job.figures.iter().zip(figures).filter(|(figure, _)| !figure.is_percentile());
+        levels.into_iter().all(|(figure, simulated)| (simulated / figure.measured - 1.0).abs() <= NOT_THE_DRIVE)
+    };
+    seen_points(data).iter().all(|job| is_near(job))
 }
 
 /// The data with all jobs seen except those that the user keeps out.
@@ -186,19 +211,20 @@ fn search_then_refit(
         other_speeds = searched.other_speeds;
     }
     let mut whole = descent.on(&second);
-    let Some(start) = whole.try_point(start, FitStage::Writes) else {
-        return Found { point: origin, predicted_at, scatter: whole.misfit.scatter, spread: None };
+    let Some(start) = whole.try_point(start.clone(), FitStage::Writes) else {
+        return Found { point: start, predicted_at, scatter: whole.misfit.scatter, spread: None, refused: false };
     };
     first.begin_stage("whole jobs", expected_last_points(parameters));
     let best = whole.descend(start, FitStage::Writes, LAST_STEPS);
     let observations = whole.settle_scatter(&best);
     let best = whole.valued(best, FitStage::Writes);
     descent.misfit.scatter = whole.misfit.scatter;
-    let point = no_worse_point(first, &origin, &predicted_at, best.point.clone());
-    let kept = point == best.point && !first.ended_at_checkpoint();
+    let found_point = best.point.clone();
+    let point = no_worse_point(first, &origin, &predicted_at, found_point.clone());
+    let kept = point == found_point && !first.ended_at_checkpoint();
     first.begin_stage("what else it may be", expected_last_points(parameters));
     let spread = if kept { spread_around(&descent, &whole, (best, other_speeds), observations) } else { None };
-    Found { point, predicted_at, scatter: whole.misfit.scatter, spread }
+    Found { refused: point != found_point, point, predicted_at, scatter: whole.misfit.scatter, spread }
 }
 
 /// The points after each stage, the last one after all together; and points at other speeds, with how much farther they are.
@@ -356,7 +382,7 @@ fn spread_around(
 fn told_numbers(
     parameters: &[JobParameter],
     (origin, point): (&[f64], &[f64]),
-    spread: Option<&Spread>,
+    (spread, ended_early): (Option<&Spread>, bool),
     sensitivity: &Sensitivity,
 ) -> (Intervals, Vec<Option<RejectionReason>>) {
     let is_told = |index: usize| {
@@ -372,7 +398,8 @@ fn told_numbers(
     };
     let reason = |index: usize| match is_told(index) {
         _ if point[index] != origin[index] => None,
-        _ if spread.is_none() => Some(RejectionReason::NotJudged),
+        _ if spread.is_none() && ended_early => Some(RejectionReason::NotJudged),
+        _ if spread.is_none() => Some(RejectionReason::NotBetter),
         _ if !is_felt(index) => Some(RejectionReason::NotFelt),
         Some(true) => Some(RejectionReason::NotMoved),
         Some(false) => Some(RejectionReason::TooLittle),

@@ -305,7 +305,7 @@ fn seek_step_rows(distance: u64, sectors: u32, capacity_sectors: u64) -> Vec<Rep
 }
 
 /// Holds back every other point of each series, by its order: the second, the fourth, ….
-pub(crate) fn hold_back_every_other(points: &mut [MeasuredPoint]) {
+pub(crate) fn hold_back_every_other(points: &mut [&mut MeasuredPoint]) {
     let mut sorted: Vec<usize> = (0..points.len()).collect();
     sorted.sort_by(|&a, &b| {
         let (a, b) = (&points[a], &points[b]);
@@ -314,7 +314,7 @@ pub(crate) fn hold_back_every_other(points: &mut [MeasuredPoint]) {
     // Series, order, and whether it is held back.
     let mut previous: Option<(String, f64, bool)> = None;
     for index in sorted {
-        let point = &mut points[index];
+        let point = &mut *points[index];
         let held = match &previous {
             // Points of one order stay together: one of them would reveal the other.
             Some((series, order, held)) if *series == point.series && *order == point.order => *held,
@@ -499,7 +499,7 @@ mod tests {
             one("b", 1.0),
             one("c", 5.0),
         ];
-        hold_back_every_other(&mut points);
+        hold_back_every_other(&mut points.iter_mut().collect::<Vec<_>>());
         let held: Vec<(&str, f64)> =
             points.iter().filter(|point| point.held).map(|point| (point.series.as_str(), point.order)).collect();
         // Of 1, 2, 2, 4, 8 those of order 2 and 8; of 1, 2 the second; a single one is seen.

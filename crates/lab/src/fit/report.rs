@@ -226,12 +226,17 @@ pub fn build_report(drive: &DriveFile, data: &[FitData], fitted: &FitResult) -> 
             }
         }
     }
+    let unmet = unmet_jobs_text(&report);
     if let Some(findings) = &fitted.outward {
         // What was held back stands as it was predicted, before the fit saw it.
         let held = report.points.iter_mut().filter(|point| point.held);
         held.zip(&findings.predicted).for_each(|(point, predicted)| point.after = *predicted);
     }
     report.warnings = collect_warnings(&report, data, drive.build_profile(&cache)?.mechanics.revolution());
+    report.warnings.extend(unmet);
+    if fitted.outward.as_ref().is_some_and(|findings| findings.refused) {
+        report.warnings.push(REFUSED.to_owned());
+    }
     report.warnings.extend(fitted.unmended.iter().map(UnmendedGroup::warning_text));
     Ok(report)
 }
@@ -439,7 +444,6 @@ fn collect_warnings(report: &FitReport, data: &[FitData], revolution: Span) -> V
     }
     warnings.extend(report.strained.iter().map(StrainedFigure::warning_text));
     warnings.extend(report.contradictions.iter().map(|contradiction| contradiction.says.clone()));
-    warnings.extend(unmet_jobs_text(report));
     warnings.extend(report.ending.as_ref().map(early_end_text));
     if report.figures.is_empty() && report.ending.is_none() {
         warnings.push("nothing moved: the profile is as it was".to_owned());
@@ -450,6 +454,10 @@ fn collect_warnings(report: &FitReport, data: &[FitData], revolution: Span) -> V
 /// The error of a rate or mean after a fit, as a share, from which on a job is not met: several times what runs scatter.
 const NOT_MET: f64 = 0.1;
 
+/// What is said where a search ended worse than it began.
+const REFUSED: &str = "what the search found met what was shown or what was held back worse than the profile did, and was not kept: these \
+                       results are probably not all of one drive in one state";
+
 /// The most jobs that a sentence names.
 const NAMED_JOBS: usize = 3;
 
@@ -457,11 +465,8 @@ const NAMED_JOBS: usize = 3;
 fn unmet_jobs_text(report: &FitReport) -> Option<String> {
     let off = |point: &PointErrors| point.after / point.measured - 1.0;
     let is_level = |figure: &str| ["iops", "mean", "mib_s", "mb_s"].iter().any(|name| figure.ends_with(name));
-    let mut unmet: Vec<&PointErrors> = report
-        .points
-        .iter()
-        .filter(|point| !point.held && is_level(&point.figure) && off(point).abs() > NOT_MET)
-        .collect();
+    let mut unmet: Vec<&PointErrors> =
+        report.points.iter().filter(|point| is_level(&point.figure) && off(point).abs() > NOT_MET).collect();
     unmet.sort_by(|a, b| off(b).abs().total_cmp(&off(a).abs()));
     let mut named = std::collections::BTreeSet::new();
     unmet.retain(|point| named.insert(point.what.as_str()));
@@ -474,7 +479,7 @@ fn unmet_jobs_text(report: &FitReport) -> Option<String> {
         let more = unmet.len().saturating_sub(names.len());
         let others = if more > 0 { format!(" and {more} more") } else { String::new() };
         format!(
-            "the fitted drive does not meet what it was shown: {}{others}. Nothing that may move explains it: do not trust \
+            "the fitted drive does not meet these results: {}{others}. Nothing that may move explains them: do not trust \
              predictions of such loads, nor their bands. Was something between the program and the drive, or does the job cover a \
              part of it? `seekwise run` on the results names what is suspected",
             names.join(", ")

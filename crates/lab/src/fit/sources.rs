@@ -216,18 +216,21 @@ impl SourceForm {
     }
 }
 
-/// Decides which points are held back: as the argument of a file says, else every other point of a series if any share is held back.
+/// Decides which points are held back: as the argument of a file says, else every other point of a series if any share is held back. Points
+/// of which the user decides do not count in that.
 fn assign_held_back(points: &mut [MeasuredPoint], arguments: &[FileArgument], default_held_share: f64) {
-    if default_held_share > 0.0 {
-        hold_back_every_other(points);
+    let own_share = |point: &MeasuredPoint| {
+        let argument = arguments.iter().find(|argument| argument.file == point.file);
+        argument.and_then(|argument| argument.held).filter(|share| [0.0, 1.0].contains(share))
+    };
+    let (decided, mut free): (Vec<&mut MeasuredPoint>, Vec<&mut MeasuredPoint>) =
+        points.iter_mut().partition(|point| own_share(point).is_some());
+    for point in decided {
+        let is_out = own_share(point) == Some(1.0);
+        (point.held, point.kept_out) = (is_out, is_out);
     }
-    for point in points {
-        let share = arguments.iter().find(|argument| argument.file == point.file).and_then(|argument| argument.held);
-        match share {
-            Some(0.0) => point.held = false,
-            Some(1.0) => (point.held, point.kept_out) = (true, true),
-            _ => {}
-        }
+    if default_held_share > 0.0 {
+        hold_back_every_other(&mut free);
     }
 }
 

@@ -276,7 +276,11 @@ fn direction_figures(direction: &DirectionResult, prefix: &str, depth: f64) -> V
     let times = if direction.clat.n > 0 || direction.clat.mean > 0.0 { &direction.clat } else { &direction.lat };
     // Requests that wait together share most of their wait: only rounds of `depth` requests are independent.
     let rounds = (direction.ios as f64 / depth.max(1.0)).max(1.0);
-    let level_error = if times.mean > 0.0 { times.stddev / times.mean / rounds.sqrt() } else { 0.0 };
+    // A rate is one over the mean time of an access, and at a steady depth the mean time is the depth over the rate: both are as sure as
+    // the accesses are many, however their waits spread.
+    let spread = if times.mean > 0.0 { times.stddev / times.mean } else { 0.0 };
+    let of_access = if depth > 1.0 { spread.min(ACCESS_SPREAD) } else { spread };
+    let level_error = of_access / (direction.ios as f64).max(1.0).sqrt();
     let figure = |name: String, measured, error| MeasuredFigure { name: format!("{prefix}{name}"), measured, error };
     let mut figures = vec![figure("iops".to_owned(), direction.iops, level_error)];
     if times.mean > 0.0 {
@@ -291,6 +295,9 @@ fn direction_figures(direction: &DirectionResult, prefix: &str, depth: f64) -> V
     }
     figures
 }
+
+/// The most that the times of accesses spread, as a share of their mean: single random accesses of drives have 0.3 to 0.4.
+const ACCESS_SPREAD: f64 = 0.5;
 
 /// The standard error of a time from fio's buckets, 64 an octave: 1/64/sqrt(12), as times lie evenly within a bucket.
 const BUCKET: f64 = 0.0045;
