@@ -38,7 +38,9 @@ pub(crate) fn collect_job_parameters(drive: &DriveFile, only_keys: &[String]) ->
             FigureValue::Points(_) if figure.key == figure::MECHANICS_SEEK_POINTS && has_seek_table(drive) => {
                 all.extend(table_parameters(figure, mark));
             }
-            FigureValue::Whole(_) | FigureValue::Number(_) if ranges::find_rule(figure.key).is_none() => {
+            FigureValue::Whole(_) | FigureValue::Number(_)
+                if ranges::find_rule(figure.key).is_none() || ranges::range_for_key(figure.key, 1.0).is_some() =>
+            {
                 all.extend(number_parameter(drive, figure, mark, is_named(figure.key)));
             }
             value if mark != FigureMark::Stated || is_named(figure.key) => {
