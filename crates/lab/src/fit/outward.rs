@@ -77,7 +77,7 @@ const LATER_STEPS: usize = 3;
 const LAST_STEPS: usize = 2;
 
 /// What another speed of the spindle than the profile's costs, as a misfit: a profile mostly has the drive's own, of some six speeds nearly always.
-const SPEED_COST: f64 = 12.0;
+const SPEED_COST: f64 = 6.0;
 
 /// Speeds nearer than this share are one.
 const SAME_SPEED: f64 = 0.02;
@@ -216,7 +216,7 @@ fn search_then_refit(
     };
     first.begin_stage("whole jobs", expected_last_points(parameters));
     let best = whole.descend(start, FitStage::Writes, LAST_STEPS);
-    let observations = whole.settle_scatter(&best);
+    let observations = whole.settle_scatter(&best, FitStage::Writes);
     let best = whole.valued(best, FitStage::Writes);
     descent.misfit.scatter = whole.misfit.scatter;
     let found_point = best.point.clone();
@@ -244,7 +244,7 @@ fn search(descent: &mut Descent<'_, '_>, start: Vec<f64>) -> Searched {
         }
         best = descent.descend(best, stage, FIRST_STEPS);
         if stage == FitStage::Arm {
-            best = try_speeds(descent, best, FitStage::Arm).best;
+            best = try_speeds_closely(descent, best);
         }
         best = improve_rules_from_two_starts(descent, best, stage);
         best = descent.descend(best, stage, LATER_STEPS);
@@ -254,7 +254,7 @@ fn search(descent: &mut Descent<'_, '_>, start: Vec<f64>) -> Searched {
         return Searched { after, ..Searched::default() };
     }
     // With the drive found nearly, small differences count.
-    descent.settle_scatter(&best);
+    descent.settle_scatter(&best, FitStage::Writes);
     descent.misfit.scatter = descent.misfit.scatter.at_most_first();
     for stage in FitStage::ALL.into_iter().filter(|stage| descent.has_data_of(*stage)).collect::<Vec<_>>() {
         best = descent.valued(best, FitStage::Writes);
@@ -266,7 +266,7 @@ fn search(descent: &mut Descent<'_, '_>, start: Vec<f64>) -> Searched {
     let SpeedTrials { best: found, others } = try_speeds(descent, best, FitStage::Writes);
     best = found;
     best = descent.descend(best, FitStage::Writes, LATER_STEPS);
-    descent.settle_scatter(&best);
+    descent.settle_scatter(&best, FitStage::Writes);
     after.push(best);
     Searched { after, other_speeds: others }
 }
@@ -285,6 +285,18 @@ fn improve_rules_from_two_starts(descent: &Descent<'_, '_>, best: TriedPoint, st
     let found = descent.improve_rules(best, stage);
     let found = other.filter(|other| other.value < found.value).unwrap_or(found);
     if stage == FitStage::Queue { descent.improve_from_designs(found, stage) } else { found }
+}
+
+/// Tries other speeds of the spindle twice: neighbours differ by less than is assumed to scatter at first, so the second time with the
+/// scatter that single requests show.
+fn try_speeds_closely(descent: &mut Descent<'_, '_>, best: TriedPoint) -> TriedPoint {
+    let best = try_speeds(descent, best, FitStage::Arm).best;
+    descent.settle_scatter(&best, FitStage::Arm);
+    descent.misfit.scatter = descent.misfit.scatter.at_most_first();
+    let best = descent.descend(best, FitStage::Arm, LATER_STEPS);
+    let best = try_speeds(descent, best, FitStage::Arm).best;
+    descent.misfit.scatter = Scatter::FIRST;
+    descent.valued(best, FitStage::Arm)
 }
 
 /// Tries other speeds of the spindle, with density and seek that go with them, if the data show how the times of single requests spread.

@@ -19,9 +19,9 @@ const DAMPINGS: [f64; 3] = [0.01, 0.3, 3.0];
 /// A step must lower the misfit by this much for another to follow: half a standard error's worth.
 const WORTH: f64 = 0.5;
 
-/// A rule must lower the misfit by this much: with some fifty choices, chance lowers it by less in 19 of 20 cases
-/// (2 ln 50 is 7.8; half of the choices move nothing).
-const RULE_COST: f64 = 6.0;
+/// A rule must lower the misfit by this much: with some 170 choices chance lowers it by less
+/// (2 ln 170 is 10.3).
+const RULE_COST: f64 = 10.0;
 
 /// The most rules that change one after another in a stage.
 const RULE_CHANGES: usize = 5;
@@ -419,12 +419,12 @@ impl<'a, 'b> Descent<'a, 'b> {
         (0..DESIGNS).map(&mut design).collect()
     }
 
-    /// Estimates the scatter from what remains at a point; returns on how many observations the run's stands.
-    pub(crate) fn settle_scatter(&mut self, at: &TriedPoint) -> f64 {
-        let numbers = self.numbers_until(FitStage::Writes).len().min(MOST_FITTED) as f64;
+    /// Estimates the scatter from what remains at a point of the data up to a stage; returns on how many observations the run's stands.
+    pub(crate) fn settle_scatter(&mut self, at: &TriedPoint, until: FitStage) -> f64 {
+        let numbers = self.numbers_until(until).len().min(MOST_FITTED) as f64;
         let mut observations = 0.0;
         for _ in 0..SCATTER_ROUNDS {
-            (self.misfit.scatter, observations) = self.misfit.estimate_scatter(&at.residuals, numbers);
+            (self.misfit.scatter, observations) = self.misfit.estimate_scatter(&at.residuals, until, numbers);
         }
         observations
     }

@@ -275,26 +275,31 @@ impl Misfit {
         self.priors.iter().map(|prior| factor(prior, one) * factor(prior, other)).sum()
     }
 
-    /// Estimates the scatter from what remains, with `fitted` numbers found from the same figures.
-    pub(crate) fn estimate_scatter(&self, residuals: &[f64], fitted: f64) -> (Scatter, f64) {
-        let weights = self.weights(residuals, FitStage::Writes);
-        let jobs = self.job_count();
+    /// Estimates the scatter from what remains of the data of stages up to `until`, with `fitted` numbers found from the same figures.
+    pub(crate) fn estimate_scatter(&self, residuals: &[f64], until: FitStage, fitted: f64) -> (Scatter, f64) {
+        let weights = self.weights(residuals, until);
+        let counts_here = |row: &FigureRow| row.stage.is_some_and(|stage| stage <= until);
+        let told: std::collections::BTreeSet<usize> =
+            self.rows.iter().filter(|row| counts_here(row)).map(|row| row.job).collect();
+        let all_jobs = self.job_count();
+        let jobs = told.len();
         let variance = self.scatter.run * self.scatter.run;
-        let (mut sums, mut counts) = (vec![(0.0, 0.0); jobs], [0.0f64; 3]);
+        let (mut sums, mut counts) = (vec![(0.0, 0.0); all_jobs], [0.0f64; 3]);
         for ((row, weight), residual) in self.rows.iter().zip(&weights).zip(residuals) {
             sums[row.job].0 += row.sign * weight * residual;
             sums[row.job].1 += weight;
-            counts[row.class as usize] += if row.stage.is_some() { 1.0 } else { 0.0 };
+            counts[row.class as usize] += if counts_here(row) { 1.0 } else { 0.0 };
         }
         // The common error of each run, as the data and the present scatter give it, and its variance.
         let common = |job: usize| variance * sums[job].0 / (1.0 + variance * sums[job].1);
-        let of_common: f64 = (0..jobs).map(|job| common(job).powi(2) + variance / (1.0 + variance * sums[job].1)).sum();
+        let of_common: f64 =
+            told.iter().map(|&job| common(job).powi(2) + variance / (1.0 + variance * sums[job].1)).sum();
         // Numbers that were found from the figures take their share of what would remain.
         let lost = (fitted / jobs.max(1) as f64).min(0.8);
         let run_observations = PRIOR_OBSERVATIONS + jobs as f64 * (1.0 - lost);
         let run = ((PRIOR_OBSERVATIONS * USUAL_SCATTER.run.powi(2) + of_common) / run_observations).sqrt();
         let mut squares = [0.0; 3];
-        for (row, residual) in self.rows.iter().zip(residuals).filter(|(row, _)| row.stage.is_some()) {
+        for (row, residual) in self.rows.iter().zip(residuals).filter(|(row, _)| counts_here(row)) {
             let deviation = FAR * self.scatter.of_row(row);
             let own = (row.sign * residual - common(row.job)).clamp(-deviation, deviation);
             squares[row.class as usize] += (own * own - row.error.powi(2) - row.simulated_error.powi(2)).max(0.0);
@@ -363,7 +368,7 @@ mod tests {
         let residuals: Vec<f64> = (0..2 * jobs).map(|at| if at / 2 % 2 == 0 { 0.04 } else { -0.04 }).collect();
         let mut it = misfit(rows, Vec::new());
         for _ in 0..20 {
-            it.scatter = it.estimate_scatter(&residuals, 0.0).0;
+            it.scatter = it.estimate_scatter(&residuals, FitStage::Writes, 0.0).0;
         }
         assert!((0.035..0.042).contains(&it.scatter.run) && it.scatter.figure[0] < 0.01, "{:?}", it.scatter);
     }
