@@ -276,11 +276,13 @@ fn direction_figures(direction: &DirectionResult, prefix: &str, depth: f64) -> V
     let times = if direction.clat.n > 0 || direction.clat.mean > 0.0 { &direction.clat } else { &direction.lat };
     // Requests that wait together share most of their wait: only rounds of `depth` requests are independent.
     let rounds = (direction.ios as f64 / depth.max(1.0)).max(1.0);
-    // A rate is one over the mean time of an access, and at a steady depth the mean time is the depth over the rate: both are as sure as
-    // the accesses are many, however their waits spread.
     let spread = if times.mean > 0.0 { times.stddev / times.mean } else { 0.0 };
-    let of_access = if depth > 1.0 { spread.min(ACCESS_SPREAD) } else { spread };
-    let level_error = of_access / (direction.ios as f64).max(1.0).sqrt();
+    // At a steady depth of one kind of requests the mean time is the depth over the rate, and a rate is as sure as the accesses are many,
+    // however their waits spread. In a mix each kind waits for the other.
+    let level_error = match depth > 1.0 && prefix.is_empty() {
+        true => spread.min(ACCESS_SPREAD) / (direction.ios as f64).sqrt(),
+        false => spread / rounds.sqrt(),
+    };
     let figure = |name: String, measured, error| MeasuredFigure { name: format!("{prefix}{name}"), measured, error };
     let mut figures = vec![figure("iops".to_owned(), direction.iops, level_error)];
     if times.mean > 0.0 {
