@@ -26,7 +26,6 @@ use crate::bounds::{Bounds, RunPlan};
 use crate::error::Error;
 use crate::observer::Observer;
 use crate::reading::Files;
-use crate::study::warn_once;
 
 /// The unit of the runs on draws, for observers.
 const RUNS_ON_DRAWS: &str = "runs on draws of the fit";
@@ -80,7 +79,7 @@ pub(crate) fn run_on_draws(
         let prepare = |index| match prepare_draw(cell, inputs, index) {
             Ok(drawn) => Some((index, drawn)),
             Err(error) => {
-                warn_once(&[format!("{error}; the band is without it")]);
+                log::warn!("{error}; the band is without it");
                 None
             }
         };

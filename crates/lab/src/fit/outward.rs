@@ -5,9 +5,9 @@
 //! | room | what it is |
 //! |---|---|
 //! | [`prior`] | what is known of a figure before any data |
-//! | [`parameters`] | what may move, with its prior |
-//! | [`misfit`] | distances in standard errors; steps and covariance |
-//! | [`descent`] | numbers by least squares, rules by trial |
+//! | `parameters` | what may move, with its prior |
+//! | `misfit` | distances in standard errors; steps and covariance |
+//! | `descent` | numbers by least squares, rules by trial |
 //! | [`draws`] | drives that meet the data as well; intervals |
 //! | [`contradiction`] | stated figures that the data contradict, and figures that are symptoms |
 //!
@@ -175,7 +175,7 @@ fn is_met(data: &[FitData], drive: &DriveFile, parameters: &[Parameter], point: 
         let levels = job.figures.iter().zip(figures).filter(|(figure, _)| !figure.is_percentile());
         levels.into_iter().all(|(figure, simulated)| (simulated / figure.measured - 1.0).abs() <= NOT_THE_DRIVE)
     };
-    seen_points(data).iter().all(|job| is_near(job))
+    seen_points(data).iter().all(is_near)
 }
 
 /// The data with all jobs seen except those that the user keeps out.
