@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 
-pub use filesystem::{FILE_SYSTEMS, FileSystemKind, MountedFileSystem, unmount_lazily};
+pub use filesystem::{FILE_SYSTEMS, FileSystemKind, MountedFileSystem, unmount_lazily, unmount_when_free};
 pub use group::GroupParent;
 pub use program::{ExitCause, ProgramBounds, ProgramExit, ShellProgram};
 

@@ -18,7 +18,9 @@ use seekwise_disk::stack::Stack;
 use crate::bytes::Bytes;
 use crate::chronicle::Chronicle;
 use crate::kernel::pages::{ChangeTime, FilePages};
-use crate::kernel::{ExitCause, FileSystemKind, GroupParent, LoopDevice, ProgramBounds, ShellProgram, unmount_lazily};
+use crate::kernel::{
+    ExitCause, FileSystemKind, GroupParent, LoopDevice, ProgramBounds, ShellProgram, unmount_lazily, unmount_when_free,
+};
 use crate::live::{DiskMessage, DiskOrder, Inbox, LiveDisk, MemoryRoom};
 use crate::nbd::Export;
 use crate::outputs::create_like_parent;
@@ -107,9 +109,17 @@ impl ProgramSession<'_> {
         let (disk, mount) = (create_folder("disk")?, create_folder("mount")?);
         let fuse_folder = FuseFolder::mount(&disk, export, MemoryRoom::default().max_callers(), inbox.clone())?;
         let ran = self.run_mounted((base, file_system), &disk.join(FILE), &mount, environment, inbox);
-        let unmounted = fuse_folder.unmount().map_err(|error| {
-            unmount_lazily(&disk);
-            io::Error::new(error.kind(), format!("umount {}: {error}", disk.display()))
+        let unmounted = fuse_folder.unmount().or_else(|error| {
+            // The kernel lets go of a loop device's file a moment after the device is free.
+            match unmount_when_free(&disk) {
+                Ok(()) => Ok(()),
+                // The first attempt has ended the mount all the same.
+                Err(again) if again.to_string().contains("not mounted") => Ok(()),
+                Err(_) => {
+                    unmount_lazily(&disk);
+                    Err(io::Error::new(error.kind(), format!("umount {}: {error}", disk.display())))
+                }
+            }
         });
         ran.and_then(|pages| unmounted.map(|()| pages))
     }

@@ -207,16 +207,7 @@ impl MountedFileSystem<'_> {
     /// last user.
     pub fn unmount(mut self) -> io::Result<()> {
         let Some(folder) = self.folder.take() else { return Ok(()) };
-        let unmount = || run_tool_for_output("umount", [&folder], ProgramBounds::thirty_seconds());
-        let mut result = unmount();
-        for _ in 0..UNMOUNT_RETRIES {
-            if !result.as_ref().is_err_and(|error| error.to_string().contains("busy")) {
-                break;
-            }
-            sleep_10_ms();
-            result = unmount();
-        }
-        result.map(drop).map_err(|error| {
+        unmount_when_free(&folder).map_err(|error| {
             let holders = process::processes_using_folder(&folder);
             unmount_lazily(&folder);
             let described: Vec<String> = holders.into_iter().map(process::describe_process).collect();
@@ -234,6 +225,20 @@ impl Drop for MountedFileSystem<'_> {
             unmount_lazily(&folder);
         }
     }
+}
+
+/// Unmounts a folder, and tries again while it is busy: five seconds at most.
+pub fn unmount_when_free(folder: &Path) -> io::Result<()> {
+    let unmount = || run_tool_for_output("umount", [folder], ProgramBounds::thirty_seconds());
+    let mut result = unmount();
+    for _ in 0..UNMOUNT_RETRIES {
+        if !result.as_ref().is_err_and(|error| error.to_string().contains("busy")) {
+            break;
+        }
+        sleep_10_ms();
+        result = unmount();
+    }
+    result.map(drop)
 }
 
 /// Unmounts lazily: the mount goes with its last user.
