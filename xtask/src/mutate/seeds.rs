@@ -267,8 +267,6 @@ pub(super) const KINDS: &[InputKind] = &[
             "f.toml",
             "--only",
             "overhead.read_miss_ms",
-            "--generations",
-            "1",
             "--points",
             "3",
             "--force",
