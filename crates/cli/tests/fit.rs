@@ -206,6 +206,9 @@ fn a_fit_to_jobs_says_that_nothing_explains_them() {
         warnings.filter(|said| said.as_str().unwrap().contains("does not meet these results: row: randread 4k")).count()
     };
     assert_eq!(unmet(&json), 1, "{}", json["warnings"]);
+    // It carries no band, and no figure of it is sure.
+    let written = fs::read_to_string(folder.path().join("out.toml")).unwrap();
+    assert!(json["draws"] == 0 && !written.contains("draws = ") && !written.contains("interval = [0.1"), "{written}");
     fs::write(folder.path().join("c.csv"), "rw,depth,iops\nrandread,1,78\nrandread,2,78\n").unwrap();
     let json = run_fit(folder.path(), &["c.csv,hold=none"], &[&more[..], &["--force"]].concat()).json();
     assert_eq!(unmet(&json), 0, "{}", json["warnings"]);

@@ -109,7 +109,7 @@ fn row_of_load(folder: &Path, name: &str, lines: &str) -> String {
     let job = format!("[x]\nioengine=libaio\ndirect=1\nfilename=/dev/sdb\ntime_based\nruntime=30\n{lines}\n");
     std::fs::write(folder.join("x.fio"), job).unwrap();
     let fitted = json(folder, &[&["run", "x.fio"], &FITTED[..]].concat());
-    // What is measured has its own chance.
+    // The true drive's run has another seed.
     let truth = number(&json(folder, &[&["run", "x.fio", "--seed", "99"], &TRUTH[..]].concat()), "/all/iops");
     let predicted = number(&fitted, "/all/iops");
     let [least, most] = ["0", "1"].map(|end| number(&fitted, &format!("/all/band/iops/{end}")));

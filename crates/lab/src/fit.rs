@@ -79,7 +79,7 @@ pub struct FitResult {
     pub points: u64,
     /// The early end of the fit, if it had one; the point is then the best so far.
     pub ending: Option<FitEnding>,
-    /// What a fit to jobs found besides.
+    /// Loads, draws and contradictions of a fit to jobs.
     pub outward: Option<outward::OutwardFindings>,
     /// Groups of a trace's requests that the model misses in both halves, before the fit and after.
     pub unmended: Vec<UnmendedGroup>,

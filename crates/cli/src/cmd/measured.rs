@@ -29,7 +29,7 @@ pub fn run_results(args: &args::RunArgs, files: &Files, format: ResultFormat) ->
     }
     let mut results = MeasuredResults::new(args.jobs.clone(), args.on.target_name());
     (results.set, results.files) = (args.on.set.clone(), files.clone());
-    let options = text::TextOptions { columns: Some(&args.columns.names), all: args.all };
+    let options = text::MeasuredTextOptions { columns: Some(&args.columns.names), all: args.all };
     print_comparison(&results, format == ResultFormat::Json, &options)
 }
 
@@ -56,7 +56,7 @@ pub fn compare_results(args: &args::CompareArgs, files: &Files, json: bool) -> C
     let json = json || args.format == Some(AnswerFormat::Json);
     let mut results = MeasuredResults::new(args.jobs.clone(), args.on.target_name());
     (results.set, results.files, results.sides) = (args.on.set.clone(), files.clone(), model_sides(args)?);
-    print_comparison(&results, json, &text::TextOptions { columns: None, all: args.all })
+    print_comparison(&results, json, &text::MeasuredTextOptions { columns: None, all: args.all })
 }
 
 /// Refuses a result that is named twice: it would count twice.
@@ -117,7 +117,7 @@ fn refuse_options(refused: &[(&str, bool)], on: &TargetArgs) -> Result<(), Comma
     }
 }
 
-fn print_comparison(results: &MeasuredResults, json: bool, options: &text::TextOptions<'_>) -> CommandResult {
+fn print_comparison(results: &MeasuredResults, json: bool, options: &text::MeasuredTextOptions<'_>) -> CommandResult {
     text::check_columns(results, options)?;
     let progress = ProgressObserver::new();
     let comparison = compare_with_model(results, &progress)?;

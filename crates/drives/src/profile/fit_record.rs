@@ -25,7 +25,7 @@ pub const MOST_DRAWS: usize = 100;
 /// The most loads of a profile: a sweep of ten block sizes, sixteen depths and six patterns has 960.
 pub const MOST_LOADS: usize = 1000;
 
-/// What a fit leaves besides its figures.
+/// The loads that a fit covered, and its draws.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FitRecord {

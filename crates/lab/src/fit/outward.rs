@@ -94,7 +94,7 @@ struct Found {
     /// The point that only the seen jobs had led to: it predicts those held back.
     predicted_at: Vec<f64>,
     scatter: Scatter,
-    /// What else the drive may be; `None` if the fit ended early.
+    /// What else the drive may be; `None` if the fit ended early or what it found was refused.
     spread: Option<Spread>,
     /// True if the point that the search found meets the data worse than the profile, and another was taken.
     refused: bool,
@@ -130,6 +130,8 @@ pub(crate) fn fit_jobs(task: FitTask<'_>, listener: FitListener<'_>) -> Option<F
     let held = first.has_held_data().then(|| (losses(Question::Held, &origin), losses(Question::Held, &predicted_at)));
     let predicted = first.figures(DataSplit::Held, &predicted_at).unwrap_or_default();
     let sensitivity = effects.into_sensitivity(data);
+    // What the drive does not meet at all shows nothing of its figures: no intervals, no draws.
+    let spread = spread.filter(|_| is_met(&all_data, drive, &parameters, &point));
     let (intervals, reasons) =
         told_numbers(&of_jobs, (&origin, &point), (spread.as_ref(), ending.is_some()), &sensitivity);
     let mut findings = OutwardFindings {
@@ -139,8 +141,6 @@ pub(crate) fn fit_jobs(task: FitTask<'_>, listener: FitListener<'_>) -> Option<F
         refused,
         ..OutwardFindings::default()
     };
-    // What the drive does not meet at all shows nothing of its figures.
-    let spread = spread.filter(|_| is_met(&all_data, drive, &parameters, &point));
     if let Some(spread) = &spread {
         findings.contradictions = contradiction::find_contradictions(drive, &of_jobs, &point, &spread.of);
         findings.draws = draw_settings(drive, &parameters, &point, spread, &all_data);
@@ -373,7 +373,7 @@ fn no_worse_point(first: &PointEvaluator<'_>, origin: &[f64], predicted_at: &[f6
     [point, predicted_at.to_vec()].into_iter().find(is_no_worse).unwrap_or_else(|| origin.to_vec())
 }
 
-/// What else the drive may be. /// Slopes are those of whole jobs, whose figures scatter less; alternatives are tried on short ones.
+/// What else the drive may be. Slopes are those of whole jobs, whose figures scatter less; alternatives are tried on short ones.
 fn spread_around(
     descent: &Descent<'_, '_>,
     whole: &Descent<'_, '_>,

@@ -169,11 +169,9 @@ fn fitted_figure_item(
     if is_number {
         let index = fitted.parameters.iter().position(|parameter| parameter.key == key);
         let number = moved.number(key).unwrap_or_default();
-        // After an early end nothing narrower is known than the range.
+        // Without an interval (after an early end, or if the drive does not meet the data) nothing narrower is known than the range.
         let range = index.and_then(|index| fitted.parameters[index].range().map(|range| (range.low, range.high)));
-        let whole = range
-            .filter(|_| fitted.ending.is_some())
-            .map(|(low, high)| (round_to_millionth(low), round_to_millionth(high)));
+        let whole = range.map(|(low, high)| (round_to_millionth(low), round_to_millionth(high)));
         let (low, high) = index.and_then(|index| fitted.intervals.of[index]).or(whole).unwrap_or((number, number));
         table.insert(
             "interval",

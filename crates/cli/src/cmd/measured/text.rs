@@ -7,8 +7,8 @@ use crate::exit::CommandError;
 use crate::screen::{output_width, wrap_text};
 use crate::tables::{Table, choose_columns, mark_figures, table_with_headings};
 
-/// What the text shows.
-pub struct TextOptions<'a> {
+/// The columns and figures that the text shows.
+pub struct MeasuredTextOptions<'a> {
     /// The columns that `--columns` selects, if the command has that option.
     pub columns: Option<&'a [String]>,
     /// Shows all percentiles.
@@ -19,12 +19,12 @@ pub struct TextOptions<'a> {
 const MARK: &str = "*";
 
 /// Refuses unknown columns before anything is simulated.
-pub fn check_columns(results: &MeasuredResults, options: &TextOptions<'_>) -> Result<(), CommandError> {
+pub fn check_columns(results: &MeasuredResults, options: &MeasuredTextOptions<'_>) -> Result<(), CommandError> {
     let names: Vec<&str> = results.sides.iter().map(|side| side.name.as_str()).collect();
     choose_shown_columns(&mut empty_table(&names), options)
 }
 
-fn choose_shown_columns(table: &mut Table, options: &TextOptions<'_>) -> Result<(), CommandError> {
+fn choose_shown_columns(table: &mut Table, options: &MeasuredTextOptions<'_>) -> Result<(), CommandError> {
     options.columns.map_or(Ok(()), |columns| choose_columns(&mut [table], columns))
 }
 
@@ -45,7 +45,10 @@ fn empty_table(sides: &[&str]) -> Table {
 }
 
 /// The tables, the summaries, the suspicions, and the command of the fit.
-pub fn format_comparison(comparison: &MeasuredComparison, options: &TextOptions<'_>) -> Result<String, CommandError> {
+pub fn format_comparison(
+    comparison: &MeasuredComparison,
+    options: &MeasuredTextOptions<'_>,
+) -> Result<String, CommandError> {
     let width = output_width();
     let mut table = figures_table(comparison, options.all);
     choose_shown_columns(&mut table, options)?;
