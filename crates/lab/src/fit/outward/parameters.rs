@@ -38,6 +38,9 @@ pub(crate) fn collect_job_parameters(drive: &DriveFile, only_keys: &[String]) ->
             FigureValue::Points(_) if figure.key == figure::MECHANICS_SEEK_POINTS && has_seek_table(drive) => {
                 all.extend(table_parameters(figure, mark));
             }
+            _ if figure.key == figure::LINK_RATE_MB_S && only_keys.is_empty() => {
+                all.extend(link_parameter(drive, figure, mark));
+            }
             FigureValue::Whole(_) | FigureValue::Number(_)
                 if ranges::find_rule(figure.key).is_none() || ranges::range_for_key(figure.key, 1.0).is_some() =>
             {
@@ -52,6 +55,22 @@ pub(crate) fn collect_job_parameters(drive: &DriveFile, only_keys: &[String]) ->
     let absent = ranges::RULES.iter().map(|rule| rule.key).filter(|key| drive.figure(key).is_none() && is_chosen(key));
     all.extend(absent.filter_map(|key| job_rule(rule_parameter(key, None, FigureMark::Absent))));
     all
+}
+
+/// Attained rates of links in MB/s: parallel ATA (33, 66, 100 and 133 MB/s) and SATA 1.5 Gb/s at the share of 0.88 that was measured on one;
+/// SATA 3 and 6 Gb/s and SAS 12 Gb/s less 8 % for frames.
+const LINK_RATES: [&str; 8] = ["29.4", "58.8", "88.25", "117.7", "132.4", "275", "550", "1100"];
+
+/// The link as a choice: its generations are few, and a stream above what the profile's link carries is of another one.
+fn link_parameter(drive: &DriveFile, figure: &Figure, mark: FigureMark) -> Option<JobParameter> {
+    let own = drive.number(figure.key)?;
+    // A rate beside the profile's own is the same generation.
+    let mut words: Vec<String> = vec![figure.value.to_string()];
+    let is_other = |word: &str| word.parse().is_ok_and(|rate: f64| !(0.8..1.25).contains(&(rate / own)));
+    words.extend(LINK_RATES.iter().filter(|word| is_other(word)).map(|word| (*word).to_owned()));
+    let (name, key, form) = (figure.key.to_owned(), figure.key, ParameterDomain::Choice(words));
+    let parameter = Parameter { name, key, bend: None, form, origin: 0.0, marked: mark };
+    Some(JobParameter { stage: FitStage::Streams, prior: None, parameter })
 }
 
 fn job_rule(parameter: Option<Parameter>) -> Option<JobParameter> {
@@ -110,12 +129,16 @@ mod tests {
     #[test]
     fn stated_seeks_may_move_and_stated_electronics_may_not() {
         let drive = catalogue::load_drive("barracuda-7200.7-ncq").unwrap();
-        let names: Vec<String> = collect_job_parameters(&drive, &[]).into_iter().map(|it| it.parameter.name).collect();
+        let all = collect_job_parameters(&drive, &[]);
+        let names: Vec<&str> = all.iter().map(|it| it.parameter.name.as_str()).collect();
         for name in ["mechanics.seek.average_ms", "mechanics.rpm", "geometry.zones (density)", "firmware.queue.policy"]
         {
-            assert!(names.iter().any(|it| it == name), "{name}: {names:?}");
+            assert!(names.contains(&name), "{name}: {names:?}");
         }
-        assert!(!names.iter().any(|name| name.starts_with("link.") || name == "cache.size_kib"), "{names:?}");
+        assert!(!names.iter().any(|name| ["link.command_ms", "cache.size_kib"].contains(name)), "{names:?}");
+        let link = all.iter().find(|it| it.parameter.key == "link.rate_mb_s").unwrap();
+        let words = ["132.4", "29.4", "58.8", "88.25", "275", "550", "1100"];
+        assert_eq!(link.parameter.form, ParameterDomain::Choice(words.map(str::to_owned).to_vec()));
         let only = collect_job_parameters(&drive, &["link.rate_mb_s".to_owned()]);
         assert_eq!(only.iter().map(|it| it.parameter.key).collect::<Vec<_>>(), ["link.rate_mb_s"]);
     }
