@@ -8,6 +8,7 @@ mod fit;
 mod fold;
 mod pictures;
 mod real;
+mod rebuild;
 mod serve;
 mod sheet;
 mod sweep;
@@ -31,6 +32,7 @@ pub use self::fit::FitArgs;
 pub use self::fold::parse_command_line;
 pub use self::pictures::PictureArgs;
 pub use self::real::FlushAuditArgs;
+pub use self::rebuild::{ArrayArgs, RebuildArgs, ScrubArgs};
 pub use self::serve::{Disk, Order, PowerArgs, PowerState, ServeArgs, ServedDiskArgs, SetArgs};
 pub use self::sheet::DatasheetArgs;
 pub use self::sweep::SweepArgs;
@@ -247,6 +249,12 @@ Exit code 1: the stack broke its promise. It lost writes that were flushed, mark
 off, or a scene's promised files or operations; with --shutdown, any acknowledged write. docs/power-cut.md defines the figures.
 --svg and --png draw data at risk over time.")]
     PowerCut(PowerCutArgs),
+    /// Rebuild an array's lost drive beside its users: how many hours it takes, what users feel, and what may still be lost.
+    #[command(after_help = rebuild::REBUILD)]
+    Rebuild(RebuildArgs),
+    /// Read and compare all drives of an array beside its users: how many hours it takes, and what users feel.
+    #[command(after_help = rebuild::SCRUB)]
+    Scrub(ScrubArgs),
     /// Serve a modelled stack as a network block device, in real time.
     #[command(after_help = "\
 Examples:

@@ -342,7 +342,7 @@ mod tests {
         ArraySetting, DriverSetting, FlushPolicy, ForcedWritePolicy, LayerSetting, PowerOffPolicy,
     };
     use crate::host::array::layout::{RaidLevel, VolumeShare};
-    use crate::host::array::{ParityWrite, ReadBalance, SyncSpeed};
+    use crate::host::array::{ParityWrite, ReadBalance, SyncPolicy, SyncSpeed};
     use crate::queue::{Discipline, Policy};
     use crate::testing::SmallDrive;
     use crate::time::Span;
@@ -373,6 +373,7 @@ mod tests {
             parity: ParityWrite::Fewest,
             stripe_cache: 256,
             sync_speed: SyncSpeed::LINUX,
+            sync_policy: SyncPolicy::Md,
             lost: 0,
             bitmap: None,
         })

@@ -11,7 +11,7 @@ use seekwise_disk::block::{
 };
 use seekwise_disk::drive::recovery::WeakBlocks;
 use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
-use seekwise_disk::host::array::{Array, ArraySpec, ParityWrite, ReadBalance, SyncSpeed};
+use seekwise_disk::host::array::{Array, ArraySpec, ParityWrite, ReadBalance, SyncPolicy, SyncSpeed};
 use seekwise_disk::host::driver::{Driver, DriverSpec, FlushPolicy};
 use seekwise_disk::host::layer::LayeredDevice;
 use seekwise_disk::host::ports::Ports;
@@ -35,6 +35,7 @@ pub(crate) fn spec(level: RaidLevel, members: u32) -> ArraySpec {
         parity: ParityWrite::Fewest,
         stripe_cache: 256,
         sync_speed: SyncSpeed::LINUX,
+        sync_policy: SyncPolicy::Md,
         lost: 0,
         bitmap: None,
     }

@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use seekwise_disk::block::setting::{ArraySetting, LayerSetting};
 use seekwise_disk::block::{Completion, Control, ControlError, Device, Landing, Limits, Op, Request, Status};
 use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
-use seekwise_disk::host::array::{Array, ArraySpec, SyncKind, SyncProgress, SyncSpeed};
+use seekwise_disk::host::array::{
+    Array, ArraySpec, BesideUsers, SyncKind, SyncPieces, SyncPolicy, SyncProgress, SyncSpeed,
+};
 use seekwise_disk::host::layer::LayeredDevice;
 use seekwise_disk::parts::{DriveLog, Effort, Part, Parts};
 use seekwise_disk::rng::Seed;
@@ -277,6 +279,84 @@ fn beside_large_requests_a_sync_issues_128_kib_at_a_time() {
         users.work_until(&mut device, at_ms(20_000));
         let SyncProgress { sectors, drains, .. } = device.layer().sync_progress();
         assert!(drains > 50 && sectors / 256 <= drains / 2 * 3, "{level:?}: {} KiB, {drains} waits", sectors / 2);
+    }
+}
+
+/// A sync in pieces of 1 MiB.
+fn spec_in_pieces(level: RaidLevel, members: u32, (beside_users, in_flight): (BesideUsers, u32)) -> ArraySpec {
+    let sync_speed = SyncSpeed { min_kib_s: 1, max_kib_s: 1 << 20 };
+    let sync_policy = SyncPolicy::Pieces(SyncPieces { sectors: 2048, in_flight, beside_users });
+    ArraySpec { sync_policy, ..plain_spec(level, members, sync_speed) }
+}
+
+#[test]
+fn pieces_go_as_fast_as_the_members_and_their_highest_speed_allow() {
+    for (level, members) in LEVELS {
+        for kind in SYNCS {
+            let spec = spec_in_pieces(level, members, (BesideUsers::GoOn, 4));
+            let mut device = PlainMembers::array(&spec);
+            start_sync(&mut device, Instant::ZERO, kind);
+            let mib = device.layer().volumes()[0].sectors / MIB;
+            let ended = idle_until(&mut device, at_ms(60_000)).ended.expect("it ends").nanos();
+            let at_least = PlainMembers::MIB_TIME.times(mib).nanos();
+            assert!((at_least..at_least / 50 * 51).contains(&ended), "{level:?}, {kind:?}: {ended} for {mib} MiB");
+            let sync_speed = SyncSpeed { min_kib_s: 1, max_kib_s: 20_480 };
+            let mut slow = PlainMembers::array(&ArraySpec { sync_speed, ..spec });
+            start_sync(&mut slow, Instant::ZERO, kind);
+            for second in 1..20 {
+                let done = idle_until(&mut slow, at_ms(1000 * second)).sectors / MIB;
+                assert!((20 * second - 4..=20 * second + 1).contains(&done), "{level:?}, {kind:?}: {done} MiB");
+            }
+        }
+    }
+}
+
+/// Users that are always there: an idle sync has what it began before they came, and goes on when they end. One with credits goes on
+/// slowly, one that goes on whatever they do is faster and costs them more.
+#[test]
+fn pieces_give_way_to_users_as_their_policy_says() {
+    for (level, members) in LEVELS {
+        for kind in SYNCS {
+            // More than members, so that they never all end at once.
+            let users = Users { count: 7, op: Op::Read, sectors: 8, within: (100 * MIB, 300 * MIB) };
+            let beside = |policy| {
+                let mut device = PlainMembers::array(&spec_in_pieces(level, members, (policy, 3)));
+                start_sync(&mut device, Instant::ZERO, kind);
+                let requests = users.work_until(&mut device, at_ms(3000)).len();
+                (device, requests)
+            };
+            let (mut idle, undisturbed) = beside(BesideUsers::Wait);
+            let begun = idle.layer().sync_progress().sectors;
+            assert!(begun <= 3 * MIB, "{level:?}, {kind:?}: {begun} sectors beside users");
+            idle_until(&mut idle, at_ms(3100));
+            let after = idle_until(&mut idle, at_ms(4100)).sectors;
+            assert!(after >= 95 * MIB, "{level:?}, {kind:?}: {} MiB in a second alone", after / MIB);
+            let [(with_credit, slower), (steady, slowest)] = [BesideUsers::Credit, BesideUsers::GoOn].map(beside);
+            let [with_credit, steady] = [with_credit, steady].map(|device| device.layer().sync_progress().sectors);
+            let context = format!("{level:?}, {kind:?}: {with_credit} {slower}, {steady} {slowest}, {undisturbed}");
+            assert!(begun < with_credit && with_credit < steady, "{context}");
+            assert!(slowest < slower && slower < undisturbed, "{context}");
+        }
+    }
+}
+
+#[test]
+fn a_sync_can_be_simulated_from_the_middle() {
+    for (level, members) in LEVELS {
+        for kind in SYNCS {
+            let mut device =
+                PlainMembers::array(&plain_spec(level, members, SyncSpeed { max_kib_s: 1 << 20, ..SyncSpeed::LINUX }));
+            start_sync(&mut device, Instant::ZERO, kind);
+            let sectors = device.layer().volumes()[0].sectors;
+            change_setting(&mut device, Instant::ZERO, ArraySetting::SkipSync(sectors / 2));
+            let half = PlainMembers::MIB_TIME.times(sectors / MIB / 2).nanos();
+            let ended = idle_until(&mut device, at_ms(60_000)).ended.expect("it ends").nanos();
+            // What was under way is up to 32 MiB.
+            let most_begun = PlainMembers::MIB_TIME.times(34).nanos();
+            assert!((half..half + most_begun).contains(&ended), "{level:?}, {kind:?}: {ended} of {half}");
+            let none = control(&mut device, at_ms(60_000), ArraySetting::SkipSync(0));
+            assert_eq!(none, Err(ControlError::BadValue), "no sync is under way");
+        }
     }
 }
 

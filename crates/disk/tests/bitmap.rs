@@ -5,7 +5,9 @@ use seekwise_disk::block::setting::LayerSetting;
 use seekwise_disk::block::{Completion, Control, Device, Flags, Op, Request};
 use seekwise_disk::drive::profile::Faults;
 use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
-use seekwise_disk::host::array::{Array, ArraySpec, BitmapCounts, BitmapSpec, ParityWrite, ReadBalance, SyncSpeed};
+use seekwise_disk::host::array::{
+    Array, ArraySpec, BitmapCounts, BitmapSpec, ParityWrite, ReadBalance, SyncPolicy, SyncSpeed,
+};
 use seekwise_disk::host::layer::LayeredDevice;
 use seekwise_disk::host::ports::Ports;
 use seekwise_disk::queue::{Discipline, Policy};
@@ -25,6 +27,7 @@ fn spec(level: RaidLevel, members: u32, region_sectors: u64, delay_ms: u64) -> A
         parity: ParityWrite::Fewest,
         stripe_cache: 256,
         sync_speed: SyncSpeed::LINUX,
+        sync_policy: SyncPolicy::Md,
         lost: 0,
         bitmap: Some(BitmapSpec { chunk: Some(region_sectors), delay: Span::from_millis(delay_ms) }),
     }

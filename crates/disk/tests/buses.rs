@@ -3,7 +3,7 @@
 
 use seekwise_disk::block::{Completion, Control, CutSector, Device, Flags, Op, Queuing, Request, Status};
 use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
-use seekwise_disk::host::array::{Array, ArraySpec, ParityWrite, ReadBalance, SyncSpeed};
+use seekwise_disk::host::array::{Array, ArraySpec, ParityWrite, ReadBalance, SyncPolicy, SyncSpeed};
 use seekwise_disk::host::channel::Channel;
 use seekwise_disk::host::controller::{Controller, ControllerSpec};
 use seekwise_disk::host::ports::Ports;
@@ -335,6 +335,7 @@ fn check_array(level: RaidLevel, seed: u64, build_cable: &dyn Fn(Box<dyn Device>
         parity: ParityWrite::Fewest,
         stripe_cache: 256,
         sync_speed: SyncSpeed::LINUX,
+        sync_policy: SyncPolicy::Md,
         lost: 0,
         bitmap: None,
     };

@@ -11,7 +11,7 @@ use seekwise_disk::block::{
     Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status,
 };
 use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
-use seekwise_disk::host::array::{Array, ArraySpec, BitmapSpec, ParityWrite, ReadBalance, SyncSpeed};
+use seekwise_disk::host::array::{Array, ArraySpec, BitmapSpec, ParityWrite, ReadBalance, SyncPolicy, SyncSpeed};
 use seekwise_disk::host::driver::{Driver, DriverSpec};
 use seekwise_disk::host::layer::LayeredDevice;
 use seekwise_disk::host::ports::Ports;
@@ -36,6 +36,7 @@ fn spec(level: RaidLevel, members: u32) -> ArraySpec {
         // A page a member: a write seldom finds what it needs in memory.
         stripe_cache: 1,
         sync_speed: SyncSpeed::LINUX,
+        sync_policy: SyncPolicy::Md,
         lost: 0,
         bitmap: None,
     }

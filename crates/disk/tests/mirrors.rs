@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use seekwise_disk::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, Status};
 use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
-use seekwise_disk::host::array::{Array, ArraySpec, ParityWrite, ReadBalance, SyncSpeed};
+use seekwise_disk::host::array::{Array, ArraySpec, ParityWrite, ReadBalance, SyncPolicy, SyncSpeed};
 use seekwise_disk::host::layer::LayeredDevice;
 use seekwise_disk::host::ports::Ports;
 use seekwise_disk::parts::{DriveLog, Effort, Part, Parts};
@@ -26,6 +26,7 @@ fn spec(level: RaidLevel, members: u32, balance: ReadBalance) -> ArraySpec {
         parity: ParityWrite::Fewest,
         stripe_cache: 256,
         sync_speed: SyncSpeed::LINUX,
+        sync_policy: SyncPolicy::Md,
         lost: 0,
         bitmap: None,
     }

@@ -3,7 +3,7 @@
 
 use seekwise_disk::block::{Completion, Device, Flags, Op, Request, Status};
 use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
-use seekwise_disk::host::array::{Array, ArraySpec, ParityWrite, ReadBalance, SyncSpeed};
+use seekwise_disk::host::array::{Array, ArraySpec, ParityWrite, ReadBalance, SyncPolicy, SyncSpeed};
 use seekwise_disk::host::controller::{Controller, ControllerSpec, InterruptCoalescing, ProgrammedIo};
 use seekwise_disk::host::ports::Ports;
 use seekwise_disk::host::processor::{Processor, ProcessorSpec};
@@ -60,6 +60,7 @@ fn parity_takes_core_time_when_the_request_returns() {
         parity: ParityWrite::Fewest,
         stripe_cache: 256,
         sync_speed: SyncSpeed::LINUX,
+        sync_policy: SyncPolicy::Md,
         lost: 0,
         bitmap: None,
     };

@@ -22,6 +22,7 @@
 //! | [`validate`] | a measured trace against the simulated drive |
 //! | [`bench`](mod@bench) | the fixed workloads of the speed figures |
 //! | [`certificate`](mod@certificate) | the certificate of a trace's replay |
+//! | [`rebuild`] | a rebuild or a scrub of an array, from its beginning to its end |
 //! | [`provenance`] | the origin of a study's results, as kept beside them |
 //! | [`evaluate`] | the value of an expression over a study's records |
 //! | [`confound`] | concerns that a difference may be credited to, and refusals |
@@ -63,6 +64,7 @@ pub mod outcome;
 pub mod plan;
 pub mod plot;
 pub mod provenance;
+pub mod rebuild;
 pub mod report;
 pub mod residual;
 mod rewriting;

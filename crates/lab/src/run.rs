@@ -746,6 +746,10 @@ impl MeasuredRun {
         let doubts = quality::run_flags(&self.run, &ceiling);
         let faster_than_link = doubts.iter().filter(|flag| matches!(flag, Flag::FasterThanLink { .. }));
         warnings.extend(faster_than_link.map(ToString::to_string));
+        let array = figures.array.as_ref().map(|load| {
+            let writes = self.run.kind_summary(RequestKind::Write).tally;
+            ArrayRecord::from_load(load, &self.counted, self.run.elapsed(), &writes)
+        });
         RunRecord {
             schema: SCHEMA,
             cell: 0,
@@ -771,11 +775,8 @@ impl MeasuredRun {
                 .flat_map(Receipt::named_figures)
                 .map(|(name, figure)| (name.to_owned(), figure))
                 .collect(),
-            drive: DriveCounts::from_log(&figures.log),
-            array: figures.array.as_ref().map(|load| {
-                let writes = self.run.kind_summary(RequestKind::Write).tally;
-                ArrayRecord::from_load(load, &self.counted, self.run.elapsed(), &writes)
-            }),
+            drive: DriveCounts::from_log(&figures.log, array.as_deref()),
+            array,
             cuts: None,
             shutdowns: None,
             arrivals: self.arrivals,

@@ -10,7 +10,7 @@ use seekwise_disk::block::setting::LayerSetting;
 use seekwise_disk::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, SECTOR};
 use seekwise_disk::history::WriteData;
 use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
-use seekwise_disk::host::array::{ArraySpec, ParityWrite, ReadBalance, SyncSpeed};
+use seekwise_disk::host::array::{ArraySpec, ParityWrite, ReadBalance, SyncPolicy, SyncSpeed};
 use seekwise_disk::queue::{Discipline, Policy};
 use seekwise_disk::rng::{Rng, Seed};
 use seekwise_disk::stack::Stack;
@@ -254,6 +254,7 @@ fn spec(level: RaidLevel, lost: u64) -> ArraySpec {
         parity: ParityWrite::Fewest,
         stripe_cache: 256,
         sync_speed: SyncSpeed::LINUX,
+        sync_policy: SyncPolicy::Md,
         lost,
         bitmap: None,
     }

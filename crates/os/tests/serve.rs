@@ -9,7 +9,7 @@ use seekwise_disk::drive::recovery::WeakBlocks;
 use seekwise_disk::flash::{Flash, FlashSpec};
 use seekwise_disk::history::HistoryEvent;
 use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
-use seekwise_disk::host::array::{ArraySpec, ParityWrite, ReadBalance, SyncSpeed};
+use seekwise_disk::host::array::{ArraySpec, ParityWrite, ReadBalance, SyncPolicy, SyncSpeed};
 use seekwise_disk::host::driver::DriverSpec;
 use seekwise_disk::queue::{Discipline, Policy};
 use seekwise_disk::rng::Seed;
@@ -146,6 +146,7 @@ fn array(level: RaidLevel, lost: u64) -> Vec<Layer> {
         parity: ParityWrite::Fewest,
         stripe_cache: 256,
         sync_speed: SyncSpeed::LINUX,
+        sync_policy: SyncPolicy::Md,
         lost,
         bitmap: None,
     })]

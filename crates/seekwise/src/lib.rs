@@ -54,6 +54,7 @@
 //! | `request_log` (feature `parquet`) | every request as Parquet |
 //! | `logging` | the log of a run, where this build can write one |
 //! | [`power_cut`] | losses by power cuts |
+//! | [`rebuild`] | rebuilds and scrubs of arrays, from end to end |
 //! | [`run`] | one run |
 //! | [`validate`](mod@validate) | a measured trace against a modelled drive |
 //! | `bench` (not in WebAssembly) | the workloads of the speed figures |
@@ -97,6 +98,7 @@ pub mod places;
 pub mod power_cut;
 pub mod prediction;
 pub mod reading;
+pub mod rebuild;
 #[cfg(feature = "parquet")]
 pub mod request_log;
 pub mod results;

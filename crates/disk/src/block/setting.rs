@@ -48,6 +48,9 @@ pub enum ArraySetting {
     Replace(u32),
     /// A check of all members begins, or the one under way stops.
     Check(bool),
+    /// The rebuild or check under way goes on from this sector of the members, as if all before it were done: to simulate a part of
+    /// a long one. No promise can be judged afterwards, because what was skipped is not on the new drive.
+    SkipSync(u64),
 }
 
 /// A driver's treatment of a flush.

@@ -132,7 +132,7 @@ impl CutArray {
             }
             ArraySetting::Replace(member) => self.rebuilding |= self.lost & 1 << member,
             // It writes nothing.
-            ArraySetting::Check(_) => {}
+            ArraySetting::Check(_) | ArraySetting::SkipSync(_) => {}
         }
         self
     }

@@ -70,8 +70,8 @@ use self::progress::Sync;
 pub use self::progress::{SyncKind, SyncProgress};
 use self::stripe_cache::{PAGE, StripeCache};
 use self::stripe_work::PageCommand;
-use self::sync_pace::MemberLoad;
-pub use self::sync_pace::SyncSpeed;
+pub use self::sync_pace::{BesideUsers, SyncPieces, SyncPolicy, SyncSpeed};
+use self::sync_pace::{MemberLoad, UserPresence};
 use super::layer::{self, HostLayer, LayeredDevice, NextTurn};
 use crate::block::array_load::{ArrayLoad, MemberWork};
 use crate::block::assurance::{Assurance, BrokenPromise};
@@ -122,6 +122,8 @@ pub struct ArraySpec {
     pub stripe_cache: u32,
     /// How fast a rebuild or a check may go.
     pub sync_speed: SyncSpeed,
+    /// How it divides its work, and treats users.
+    pub sync_policy: SyncPolicy,
     /// Members lost from the start.
     pub lost: MemberSet,
     /// A write-intent bitmap, on an array of one volume with redundancy.
@@ -201,6 +203,7 @@ pub struct Array {
     sync: Option<Sync>,
     progress: SyncProgress,
     sync_counts: SyncCounts,
+    users: UserPresence,
     bitmap: Option<WriteIntentBitmap>,
     intents: IntentQueue,
     stripes: StripeCache,
@@ -281,6 +284,7 @@ impl Array {
             sync: None,
             progress: SyncProgress::default(),
             sync_counts: SyncCounts::default(),
+            users: UserPresence::default(),
             bitmap,
             intents: IntentQueue::new(count),
             stripes: StripeCache::new(if has_parity { spec.stripe_cache } else { 0 }),
@@ -472,6 +476,7 @@ impl Array {
         if request.note.unfinished_portions == 0 {
             let accepted = request.account_mut().ledger.start();
             self.count_answer(accepted, now, &request.request, request.status);
+            self.users.end_request();
             context.answer_request(now, portion.request_slot, context.slots[portion.request_slot].status);
         }
     }
@@ -593,11 +598,13 @@ impl HostLayer for Array {
         self.forget_settled_writes(context);
         // Keeps the count above zero until the request is split.
         context.slots[slot].note.unfinished_portions = 1;
+        self.users.begin_request();
         self.split_request(context, now, slot);
         let request = &mut context.slots[slot];
         request.note.unfinished_portions -= 1;
         if request.note.unfinished_portions == 0 {
             let status = request.status;
+            self.users.end_request();
             context.answer_request(now, slot, status);
         }
         now
@@ -727,6 +734,7 @@ impl HostLayer for Array {
             }
             ArraySetting::Lose(member) => self.lose_member(context, now, member),
             ArraySetting::Replace(member) => self.replace_member(context, now, member),
+            ArraySetting::SkipSync(sector) => self.skip_sync(sector),
             ArraySetting::Check(true) => self.begin_check(now),
             ArraySetting::Check(false) => {
                 self.stop_check(now);

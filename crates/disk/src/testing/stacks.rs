@@ -19,7 +19,9 @@ use crate::drive::profile::{
 use crate::drive::recovery::WeakBlocks;
 use crate::host::accelerator::AcceleratorSpec;
 use crate::host::array::layout::{RaidLevel, VolumeShare};
-use crate::host::array::{ArraySpec, BitmapSpec, ParityWrite, ReadBalance, SyncSpeed};
+use crate::host::array::{
+    ArraySpec, BesideUsers, BitmapSpec, ParityWrite, ReadBalance, SyncPieces, SyncPolicy, SyncSpeed,
+};
 use crate::host::controller::{ControllerSpec, InterruptCoalescing, ProgrammedIo};
 use crate::host::driver::deadline::DeadlineSpec;
 use crate::host::driver::fair::FairSpec;
@@ -635,6 +637,16 @@ fn random_bitmap(spec: &ArraySpec, rng: &mut Rng) -> Option<BitmapSpec> {
     (is_redundant && rng.draw_chance(40)).then_some(BitmapSpec { chunk, delay })
 }
 
+/// md's policy of rebuilds and checks, or any other one.
+fn random_sync_policy(rng: &mut Rng) -> SyncPolicy {
+    let pieces = SyncPieces {
+        sectors: pick_one(rng, &[8, 24, 64, 2048]),
+        in_flight: pick_one(rng, &[1, 2, 16]),
+        beside_users: pick_one(rng, &[BesideUsers::GoOn, BesideUsers::Wait, BesideUsers::Credit]),
+    };
+    if rng.draw_chance(50) { SyncPolicy::Md } else { SyncPolicy::Pieces(pieces) }
+}
+
 /// Adds any array to the stack, at a random height.
 pub(super) fn with_random_array(mut stack: SmallStack, rng: &mut Rng) -> SmallStack {
     // With limited recovery, results would depend on which of two members fails to read first. Tests of errors use arrays
@@ -665,6 +677,7 @@ pub(super) fn with_random_array(mut stack: SmallStack, rng: &mut Rng) -> SmallSt
         parity: pick_one(rng, &[ParityWrite::Fewest, ParityWrite::Modify, ParityWrite::Reconstruct]),
         stripe_cache: 256,
         sync_speed: SyncSpeed::LINUX,
+        sync_policy: SyncPolicy::Md,
         lost: if loses_member { 1 << rng.below(u64::from(members)) } else { 0 },
         bitmap: None,
     };
@@ -677,6 +690,7 @@ pub(super) fn with_random_array(mut stack: SmallStack, rng: &mut Rng) -> SmallSt
             .filter(|share| share.level == RaidLevel::Raid0)
             .for_each(|share| share.level = RaidLevel::Linear);
     }
+    spec.sync_policy = random_sync_policy(&mut Seed(stack.drive.phase).stream("sync policy"));
     spec.bitmap = random_bitmap(&spec, &mut Seed(stack.drive.phase).stream("bitmap"));
     let index = rng.below(stack.layers.len() as u64 + 1) as usize;
     stack.layers.splice(index..index, cable.into_iter().chain(bus).chain([Layer::Array(spec)]));

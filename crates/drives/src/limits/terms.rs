@@ -174,26 +174,29 @@ pub const TERMS: &[Term] = &[
     },
     Term {
         words: &["degraded", "failed drive", "drive failure"],
-        says: "`array.lose` removes a drive from an array, `array.replace` puts in a new one (docs/stack.md)",
+        says: "`seekwise rebuild --on DRIVE --array raid-6` says how long a rebuild takes and what users feel; in a run `array.lose` \
+               removes a drive, and `at.TIME.array.replace` puts in a new one (docs/how-to/rebuild.md)",
         keys: &["array.lose", "at.TIME.KEY"],
         metrics: &[],
     },
     Term {
-        words: &["rebuild", "resilver", "resilvering", "recovery", "resync"],
-        says: "`at.TIME.array.replace` starts a rebuild during a run; it yields to users as Linux's md does (docs/model.md)",
-        keys: &["array.sync_speed_min", "array.sync_speed_max", "array.lose", "at.TIME.KEY"],
+        words: &["rebuild", "replace", "resilver", "resilvering", "recovery", "resync"],
+        says: "`seekwise rebuild --on DRIVE --array raid-6` says how long it takes and what users feel; `at.TIME.array.replace` starts \
+               one during a run, which yields to users by `array.sync_policy` (docs/how-to/rebuild.md)",
+        keys: &["array.sync_policy", "array.sync_speed_min", "array.sync_speed_max", "array.lose", "at.TIME.KEY"],
         metrics: &[],
     },
     Term {
         words: &["scrub", "scrubbing", "check", "data-check", "sync_action"],
-        says: "`at.TIME.array.check` starts a check of an array during a run, as `echo check > sync_action` (docs/model.md); scans that \
-               a drive makes by itself are not modelled",
-        keys: &["array.sync_speed_min", "array.sync_speed_max", "at.TIME.KEY"],
+        says: "`seekwise scrub --on DRIVE --array raid-6` says how long it takes and what users feel; `at.TIME.array.check` starts one \
+               during a run, as `echo check > sync_action` (docs/how-to/rebuild.md); scans that a drive makes by itself are not modelled",
+        keys: &["array.sync_policy", "array.sync_speed_min", "array.sync_speed_max", "at.TIME.KEY"],
         metrics: &[],
     },
     Term {
         words: &["hot spare", "hotspare", "spare drive"],
-        says: "arrays have no spare that joins by itself: `at.TIME.array.replace` puts a drive in at a time that you set",
+        says: "`seekwise rebuild` replaces a drive at once, as a hot spare does, or with --spare-after later; in a run \
+               `at.TIME.array.replace` puts a drive in at a time that you set (docs/how-to/rebuild.md)",
         keys: &["array.lose", "array.sync_speed_max", "at.TIME.KEY"],
         metrics: &[],
     },

@@ -1,7 +1,9 @@
 //! An array of drives: its keys, and how to build it.
 
 use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
-use seekwise_disk::host::array::{ArraySpec, BitmapSpec, ParityWrite, ReadBalance, SyncSpeed};
+use seekwise_disk::host::array::{
+    ArraySpec, BesideUsers, BitmapSpec, ParityWrite, ReadBalance, SyncPieces, SyncPolicy, SyncSpeed,
+};
 use seekwise_disk::stack::Layer;
 use seekwise_disk::time::Span;
 
@@ -95,6 +97,31 @@ static KEYS: &[ProfileKey] = &[
     )
     .also(&["rebuild_mb_s", "resync", "speed_limit_max"]),
     ProfileKey::may(
+        "sync_policy",
+        "",
+        KeyDomain::Word(&["md", "idle", "steady", "zfs"]),
+        "md",
+        "how a rebuild or a check treats users: `md` by its two speeds; `idle`, a piece begins only while no request is in the array; \
+         `steady`, pieces go on whatever the users do; `zfs`, by OpenZFS's credits",
+    )
+    .also(&["rebuild policy", "resilver", "scrub", "zfs_vdev_nia_credit", "rebuild priority"]),
+    ProfileKey::may(
+        "sync_piece_kib",
+        "KiB",
+        KeyDomain::Whole(4, 65_536),
+        "1024",
+        "length of a piece on each drive, with another policy than md's",
+    )
+    .also(&["rebuild piece", "zfs_vdev_aggregation_limit"]),
+    ProfileKey::may(
+        "sync_in_flight",
+        "",
+        KeyDomain::Whole(1, 16),
+        "1; `zfs` 3",
+        "pieces in flight at once, with another policy than md's",
+    )
+    .also(&["zfs_vdev_scrub_max_active", "sync_io_depth"]),
+    ProfileKey::may(
         "lose",
         "",
         KeyDomain::Whole(0, 31),
@@ -132,6 +159,8 @@ static BELONGS: &[KeyCondition] = &[
     ("read", &["level", "second"], &["raid-1", "raid-10"]),
     ("parity", &["level", "second"], &["raid-5", "raid-6"]),
     ("stripe_cache", &["level", "second"], &["raid-5", "raid-6"]),
+    ("sync_piece_kib", &["sync_policy"], &["idle", "steady", "zfs"]),
+    ("sync_in_flight", &["sync_policy"], &["idle", "steady", "zfs"]),
     ("bitmap", &["level"], &["raid-1", "raid-10", "raid-5", "raid-6"]),
     ("bitmap_chunk_kib", &["bitmap"], &["internal"]),
     ("bitmap_delay_ms", &["bitmap"], &["internal"]),
@@ -154,6 +183,25 @@ const STRIPES: u32 = 256;
 /// md's default of `daemon_sleep`, 5 s (drivers/md/md-bitmap.c). The default size of a region is the model's
 /// ([`BitmapSpec::chunk`]).
 const BITMAP_DELAY: Span = Span::from_millis(5000);
+
+/// A mebibyte, to which OpenZFS gathers neighbours (`zfs_vdev_aggregation_limit`), in sectors.
+const PIECE: u32 = 2048;
+
+/// `zfs_vdev_scrub_max_active` since OpenZFS 2.1.
+const ZFS_IN_FLIGHT: u32 = 3;
+
+/// Builds the policy of rebuilds and checks.
+fn build_sync_policy(figures: &Figures<'_>) -> SyncPolicy {
+    let (beside_users, in_flight) = match figures.may_word("sync_policy") {
+        Some("idle") => (BesideUsers::Wait, 1),
+        Some("steady") => (BesideUsers::GoOn, 1),
+        Some("zfs") => (BesideUsers::Credit, ZFS_IN_FLIGHT),
+        _ => return SyncPolicy::Md,
+    };
+    let sectors = figures.may_whole("sync_piece_kib").map_or(PIECE, |kib| 2 * kib as u32);
+    let in_flight = figures.may_whole("sync_in_flight").map_or(in_flight, |most| most as u32);
+    SyncPolicy::Pieces(SyncPieces { sectors, in_flight, beside_users })
+}
 
 /// Builds the write-intent bitmap, if the array has one.
 fn build_bitmap(
@@ -231,6 +279,7 @@ fn build(figures: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer,
         },
         stripe_cache: figures.may_whole("stripe_cache").map_or(STRIPES, |pages| pages as u32),
         sync_speed,
+        sync_policy: build_sync_policy(figures),
         lost: lost.map_or(0, |member| 1 << member),
         bitmap,
     }))

@@ -3,7 +3,7 @@
 use seekwise_disk::record::{DriveLog, SyncCounts};
 use serde::{Deserialize, Serialize};
 
-use super::deserialize_count;
+use super::{ArrayRecord, deserialize_count};
 
 /// Counts of the drives of a run: work for a request, for a layer above, or by themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -41,13 +41,24 @@ pub struct SyncRecord {
     /// How often one waited because users were busy.
     #[serde(deserialize_with = "deserialize_count")]
     pub drains: u64,
+    /// Megabytes a second that they wrote to the new drive, or that checks read from each drive, in the counted time; `None` in records
+    /// from before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mb_per_s: Option<f64>,
 }
 
 impl DriveCounts {
-    pub(super) fn from_log(log: &DriveLog) -> DriveCounts {
+    /// The counts of a log; `array` has the rate of rebuilds and checks.
+    pub(super) fn from_log(log: &DriveLog, array: Option<&ArrayRecord>) -> DriveCounts {
         let DriveLog { flushes, seeks, reversals, bitmap_writes, syncs } = *log;
         let SyncCounts { rebuilt_sectors, checked_sectors, ended, drains } = syncs;
-        let record = SyncRecord { rebuilt_sectors, checked_sectors, ended, drains };
+        let record = SyncRecord {
+            rebuilt_sectors,
+            checked_sectors,
+            ended,
+            drains,
+            mb_per_s: array.map(ArrayRecord::sync_mb_per_s),
+        };
         let syncs = (syncs != SyncCounts::default()).then_some(record);
         DriveCounts { flushes, seeks, reversals, bitmap_writes, syncs }
     }

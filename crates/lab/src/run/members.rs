@@ -36,6 +36,9 @@ pub struct ArrayRecord {
     /// Counted writes of the job for which the array read the rest of a row first (reconstruct-write), likewise.
     pub reconstruct_writes: u64,
     pub members: Vec<MemberRecord>,
+    /// The counted time, in seconds; 0 in records from before it was kept.
+    #[serde(default)]
+    pub elapsed_s: f64,
 }
 
 /// The work of one member.
@@ -139,10 +142,21 @@ impl ArrayRecord {
             read_modify_writes: writes.read_modify_writes(),
             reconstruct_writes: writes.reconstruct_writes(),
             members: (0..).zip(&load.members).map(member).collect(),
+            elapsed_s: elapsed.nanos() as f64 / 1e9,
             ..ArrayRecord::default()
         };
         record.set_ratios();
         Box::new(record)
+    }
+
+    /// Megabytes a second that rebuilds wrote to a new drive; without any, that checks read from a drive.
+    pub(super) fn sync_mb_per_s(&self) -> f64 {
+        let most = |of: fn(&MemberRecord) -> u64| self.members.iter().map(of).max().unwrap_or(0);
+        let bytes = match most(|member| member.sync_written_bytes) {
+            0 => most(|member| member.sync_read_bytes),
+            written => written,
+        };
+        if self.elapsed_s > 0.0 { bytes as f64 / 1e6 / self.elapsed_s } else { 0.0 }
     }
 
     /// Sets the bytes at the members for each byte of the array's requests.
@@ -196,6 +210,7 @@ impl ArrayRecord {
             read_modify_writes: mean(&|run| run.read_modify_writes),
             reconstruct_writes: mean(&|run| run.reconstruct_writes),
             members: (0..first.members.len()).map(member).collect(),
+            elapsed_s: runs.iter().map(|run| run.elapsed_s).sum::<f64>() / runs.len() as f64,
             ..ArrayRecord::default()
         };
         record.set_ratios();

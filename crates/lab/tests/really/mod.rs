@@ -11,7 +11,7 @@ use seekwise_disk::durability::view::CutArray;
 use seekwise_disk::engine::Engine;
 use seekwise_disk::host::accelerator::AcceleratorSpec;
 use seekwise_disk::host::array::layout::{ArrayVolume, Chunk, RaidLevel, VolumeShare};
-use seekwise_disk::host::array::{ArraySpec, ParityWrite, ReadBalance, SyncSpeed};
+use seekwise_disk::host::array::{ArraySpec, ParityWrite, ReadBalance, SyncPolicy, SyncSpeed};
 use seekwise_disk::host::driver::DriverSpec;
 use seekwise_disk::queue::{Discipline, Policy};
 use seekwise_disk::record::Record;
@@ -411,6 +411,7 @@ pub fn merging(rng: &mut Rng, level: RaidLevel, lost: u64) -> Stack {
         parity: pick(rng, &[ParityWrite::Fewest, ParityWrite::Modify, ParityWrite::Reconstruct]),
         stripe_cache: 256,
         sync_speed: SyncSpeed::LINUX,
+        sync_policy: SyncPolicy::Md,
         lost,
         bitmap: None,
     };

@@ -271,7 +271,7 @@ mod tests {
     use seekwise_disk::block::Flags;
     use seekwise_disk::block::setting::{DriverSetting, FlushPolicy};
     use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
-    use seekwise_disk::host::array::{ArraySpec, ParityWrite, ReadBalance, SyncSpeed};
+    use seekwise_disk::host::array::{ArraySpec, ParityWrite, ReadBalance, SyncPolicy, SyncSpeed};
     use seekwise_disk::queue::{Discipline, Policy};
     use seekwise_disk::record::{Effort, Parts};
     use seekwise_disk::testing::{Layer, SmallDrive};
@@ -289,6 +289,7 @@ mod tests {
                 parity: ParityWrite::Fewest,
                 stripe_cache: 256,
                 sync_speed: SyncSpeed::LINUX,
+                sync_policy: SyncPolicy::Md,
                 lost: 0,
                 bitmap: None,
             }),

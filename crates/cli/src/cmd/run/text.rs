@@ -160,7 +160,8 @@ fn sync_text(syncs: &SyncRecord) -> String {
         1 => "to the end".to_owned(),
         ended => format!("{ended} times to the end"),
     };
-    format!("{done}, {ended}; {} times it waited for requests.", syncs.drains)
+    let rate = syncs.mb_per_s.map_or(String::new(), |rate| format!(", at {rate:.1} MB/s on each drive"));
+    format!("{done}, {ended}{rate}; {} times it waited for requests.", syncs.drains)
 }
 
 /// Arrivals by a rate or a trace: the requested and the reached rate, the backlog, and the times since requests were due.

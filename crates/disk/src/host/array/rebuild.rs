@@ -82,6 +82,16 @@ impl Array {
         }
     }
 
+    /// Lets the sync under way go on from `sector` of the members, as if all before it were done.
+    pub(super) fn skip_sync(&mut self, sector: u64) -> Result<(), ControlError> {
+        let end = self.volumes.last().map_or(0, ArrayVolume::end);
+        let Some(sync) = self.sync.as_mut().filter(|sync| (sync.next_sector..end).contains(&sector)) else {
+            return Err(ControlError::BadValue);
+        };
+        sync.next_sector = sector - sector % u64::from(self.spec.chunk);
+        Ok(())
+    }
+
     /// True if a rebuild or a check is under way, or runs of one that was broken off.
     fn has_sync_under_way(&self) -> bool {
         self.sync.is_some() || (0..self.portions.places_ever_used()).any(|index| self.portions[index].is_sync())

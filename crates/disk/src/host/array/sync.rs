@@ -20,6 +20,9 @@
 //! new drive is an ordinary member. Sectors after them are neither read nor written on it. At the end the new drive is
 //! flushed, and from then on the array is whole. Runs with too many unreadable sectors are left out and counted.
 //!
+//! Other policies ([`SyncPolicy::Pieces`]) send pieces of one length, with so many in flight as they and the users allow; a piece of a
+//! mirror locks its own range, and users' requests in it wait for the piece.
+//!
 //! Simpler than md: a run ends as a whole, not block by block, so a write to its stripes waits for all of the run; a run
 //! of stripes is at most half of what may be in flight, so that one is read while another is written; a check of RAID 10
 //! goes along all pairs at once, not chunk by chunk; users of RAID 5 take no stripes away from a sync, and it does not sleep for a
@@ -29,7 +32,7 @@
 use super::layout::{ArrayVolume, MemberSet, RaidLevel};
 use super::portions::{LockKind, MemberSpan, NONE, Portion, PortionKind, SectorBounds};
 use super::progress::{MAX_RUNS, Sync, SyncKind, SyncProgress, SyncRun};
-use super::sync_pace::{PaceVerdict, SLEEP, SyncPace};
+use super::sync_pace::{PaceVerdict, SLEEP, SyncPace, SyncPieces, SyncPolicy};
 use super::{Array, ArrayContext, numbering};
 use crate::block::{LandingKind, Op, Status};
 use crate::time::{Instant, Span};
@@ -69,7 +72,20 @@ struct SyncUnits {
 }
 
 impl SyncUnits {
-    fn new(volume: &ArrayVolume, kind: SyncKind) -> SyncUnits {
+    fn new(volume: &ArrayVolume, kind: SyncKind, policy: SyncPolicy) -> SyncUnits {
+        match policy {
+            SyncPolicy::Md => SyncUnits::of_md(volume, kind),
+            SyncPolicy::Pieces(pieces) => SyncUnits::of_pieces(&pieces),
+        }
+    }
+
+    fn of_pieces(pieces: &SyncPieces) -> SyncUnits {
+        let run = u64::from(pieces.sectors).next_multiple_of(STRIPE);
+        let runs = (pieces.in_flight as usize).min(MAX_RUNS);
+        SyncUnits { block: run, run, runs, counted: run * runs as u64, weight: 1 }
+    }
+
+    fn of_md(volume: &ArrayVolume, kind: SyncKind) -> SyncUnits {
         let (counted_block, counted) = match volume.level {
             RaidLevel::Raid5 | RaidLevel::Raid6 => (STRIPE, STRIPES * STRIPE),
             RaidLevel::Raid10 => (MIRROR_BLOCK, (RAID_10_DEPTH - 1) * MIRROR_BLOCK),
@@ -108,13 +124,21 @@ impl Array {
         Some((index, self.volumes[index]))
     }
 
+    fn sync_units(&self, volume: &ArrayVolume, kind: SyncKind) -> SyncUnits {
+        SyncUnits::new(volume, kind, self.spec.sync_policy)
+    }
+
     /// When the sync takes its next turn; `FAR` if something else must happen first.
     pub(super) fn sync_turn(&self) -> Instant {
         let Some(sync) = self.sync.as_ref().filter(|sync| self.powered && !sync.flushing) else { return Instant::FAR };
         let Some((index, volume)) = self.volume_to_sync(sync.next_sector) else { return Instant::FAR };
-        let units = SyncUnits::new(&volume, sync.kind());
+        let units = self.sync_units(&volume, sync.kind());
         let runs = sync.runs.iter().filter(|run| run.start != u64::MAX).count();
-        let is_full = runs >= units.runs || units.room(sync.in_flight()) == 0;
+        let most_runs = match &self.spec.sync_policy {
+            SyncPolicy::Md => units.runs,
+            SyncPolicy::Pieces(pieces) => units.runs.min(self.users.most_pieces(pieces) as usize),
+        };
+        let is_full = runs >= most_runs || units.room(sync.in_flight()) == 0;
         let is_blocked = sync.waits_for_lock || is_full || sync.drains && runs > 0;
         let waits_for_users =
             sync.slept_for_users && self.do_users_wait_for(&self.sync_run_portion(sync, index, sync.next_due));
@@ -132,6 +156,10 @@ impl Array {
         let from = sync.next_sector.max(volume.first);
         let unit = volume.first + (from - volume.first) / RAID_1_BARRIER * RAID_1_BARRIER;
         let (lock_kind, locked) = match volume.level {
+            _ if volume.copies() > 1 && self.spec.sync_policy != SyncPolicy::Md => {
+                let end = volume.end().min(from + self.sync_units(volume, sync.kind()).run);
+                (LockKind::Barrier, SectorBounds { from, end })
+            }
             RaidLevel::Raid10 => (LockKind::Barrier, SectorBounds { from: volume.first, end: volume.end() }),
             _ if volume.copies() > 1 => (LockKind::Barrier, SectorBounds { from: unit, end: unit + RAID_1_BARRIER }),
             _ => (LockKind::Write, SectorBounds { from, end: from }),
@@ -184,14 +212,15 @@ impl Array {
     /// Begins the next run in the volume at `index`, or a sleep before it.
     fn begin_sync_run(&mut self, context: &mut ArrayContext, now: Instant, mut sync: Sync, index: usize) {
         let mut portion = self.sync_run_portion(&sync, index, now);
-        if !sync.slept_for_users && self.do_users_wait_for(&portion) {
+        let is_md = self.spec.sync_policy == SyncPolicy::Md;
+        if is_md && !sync.slept_for_users && self.do_users_wait_for(&portion) {
             (sync.slept_for_users, sync.next_due) = (true, now + JIFFY);
             self.sync = Some(sync);
             return;
         }
         sync.slept_for_users = false;
         let volume = self.volumes[index];
-        let units = SyncUnits::new(&volume, sync.kind());
+        let units = self.sync_units(&volume, sync.kind());
         let is_mirror = portion.lock_kind == LockKind::Barrier;
         // The block that waits is alone: others are issued after it, unless users wait by then.
         let waits = is_mirror && !self.locks.is_free(&self.portions, &portion);
@@ -199,7 +228,11 @@ impl Array {
         let longest = if waits { units.block } else { room };
         let most_end = volume.end().min(if is_mirror { portion.locked.end } else { u64::MAX });
         let most = longest.min(most_end - portion.blocks.from);
-        let sectors = self.measure_run(&mut sync, now, portion.blocks.from, units, most);
+        let sectors = if is_md { self.measure_run(&mut sync, now, portion.blocks.from, units, most) } else { most };
+        if !is_md {
+            sync.next_due = now + self.spec.sync_speed.least_time(sectors);
+            self.users.begin_piece();
+        }
         portion.blocks.end = portion.blocks.from + sectors;
         if !is_mirror {
             portion.locked = portion.blocks;
@@ -237,7 +270,7 @@ impl Array {
     /// wait.
     fn compare_speed(&mut self, sync: &mut Sync, now: Instant, more: u64) -> bool {
         let Some((_, volume)) = self.volume_to_sync(sync.next_sector) else { return true };
-        let in_flight = sync.in_flight() + more * SyncUnits::new(&volume, sync.kind()).weight;
+        let in_flight = sync.in_flight() + more * self.sync_units(&volume, sync.kind()).weight;
         let sources = self.sync_sources(sync, &volume, sync.next_sector + more, 0);
         let present = !self.missing_members | sync.rebuilt_member();
         let verdict = sync.pace.check(now, in_flight, || {
@@ -332,6 +365,7 @@ impl Array {
             return;
         }
         sync.waits_for_lock &= portion.begun;
+        self.users.end_piece();
         if let Some(run) = sync.runs.iter_mut().find(|run| run.start == portion.blocks.from) {
             *run = SyncRun::NONE;
         }

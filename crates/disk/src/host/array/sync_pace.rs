@@ -26,6 +26,102 @@ impl SyncSpeed {
     pub const LINUX: SyncSpeed = SyncSpeed { min_kib_s: 1000, max_kib_s: 200_000 };
 }
 
+/// How a rebuild or a check divides its work, and when it gives way to users.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SyncPolicy {
+    /// Linux's md: the runs, the speeds and the idle members of this file and of `sync`.
+    #[default]
+    Md,
+    /// Pieces of one length, at [`SyncSpeed::max_kib_s`] at most.
+    Pieces(SyncPieces),
+}
+
+/// A sync in pieces of one length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SyncPieces {
+    /// Sectors of each member in a piece.
+    pub sectors: u32,
+    /// Pieces in flight at once, at most.
+    pub in_flight: u32,
+    pub beside_users: BesideUsers,
+}
+
+/// What users change for a sync in pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BesideUsers {
+    /// Nothing.
+    GoOn,
+    /// A piece begins only while no request of users is in the array.
+    Wait,
+    /// As OpenZFS does (`module/zfs/vdev_queue.c` of 2.1 to 2.3: `zfs_vdev_scrub_min_active`, `zfs_vdev_nia_delay`,
+    /// `zfs_vdev_nia_credit`): one piece beside users, and none once five began since a request of theirs ended; all pieces after
+    /// five ended without users. OpenZFS counts for each drive, the model for the array.
+    Credit,
+}
+
+/// `zfs_vdev_scrub_min_active`.
+const LEAST_BESIDE_USERS: u32 = 1;
+/// `zfs_vdev_nia_delay`.
+const IDLE_AFTER: u32 = 5;
+/// `zfs_vdev_nia_credit`.
+const CREDIT: u32 = 5;
+
+/// The users' requests in the array, and the pieces that may begin beside them: `vq_ia_active` and `vq_nia_credit`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct UserPresence {
+    requests: u32,
+    credit: u32,
+}
+
+impl UserPresence {
+    /// A request came.
+    pub fn begin_request(&mut self) {
+        self.requests += 1;
+        if self.requests == 1 {
+            self.credit = 1;
+        }
+    }
+
+    /// A request was answered.
+    pub fn end_request(&mut self) {
+        self.requests -= 1;
+        self.credit = if self.requests == 0 { 0 } else { CREDIT };
+    }
+
+    /// A piece began.
+    pub fn begin_piece(&mut self) {
+        if self.requests > 0 {
+            self.credit = self.credit.saturating_sub(1);
+        }
+    }
+
+    /// A piece ended.
+    pub fn end_piece(&mut self) {
+        if self.requests == 0 {
+            self.credit = self.credit.saturating_add(1);
+        }
+    }
+
+    /// How many pieces may be in flight now.
+    pub fn most_pieces(&self, pieces: &SyncPieces) -> u32 {
+        match pieces.beside_users {
+            BesideUsers::GoOn => pieces.in_flight,
+            BesideUsers::Wait if self.requests > 0 => 0,
+            BesideUsers::Wait => pieces.in_flight,
+            BesideUsers::Credit if self.requests > 0 => self.credit.min(LEAST_BESIDE_USERS),
+            BesideUsers::Credit if self.credit < IDLE_AFTER => LEAST_BESIDE_USERS,
+            BesideUsers::Credit => pieces.in_flight,
+        }
+    }
+}
+
+impl SyncSpeed {
+    /// The time of so many sectors at the highest speed.
+    pub(super) fn least_time(&self, sectors: u64) -> Span {
+        Span::from_nanos((u128::from(sectors) * 500_000_000 / u128::from(self.max_kib_s)) as u64)
+    }
+}
+
 /// Sectors after which the speed is compared: `window` of `md_do_sync`, 32 pages.
 const SECTORS_BETWEEN_CHECKS: u64 = 32 * 8;
 
@@ -216,6 +312,31 @@ mod tests {
         assert!(!load.take_busy(0));
         load.complete(8, false);
         assert!(load.take_busy(0) && !load.take_busy(0));
+    }
+
+    /// By hand, after the rules of `vdev_queue.c`: three in flight once five ended alone; beside users one, and none when the credit
+    /// is used up; an answer renews it.
+    #[test]
+    fn pieces_beside_users_have_a_credit() {
+        let pieces = |beside_users| SyncPieces { sectors: 2048, in_flight: 3, beside_users };
+        let (credit, wait) = (pieces(BesideUsers::Credit), pieces(BesideUsers::Wait));
+        let mut users = UserPresence::default();
+        for _ in 0..5 {
+            assert_eq!((users.most_pieces(&credit), users.most_pieces(&wait)), (1, 3));
+            users.begin_piece();
+            users.end_piece();
+        }
+        assert_eq!(users.most_pieces(&credit), 3);
+        users.begin_request();
+        users.begin_request();
+        assert_eq!((users.most_pieces(&credit), users.most_pieces(&wait)), (1, 0));
+        users.begin_piece();
+        assert_eq!(users.most_pieces(&credit), 0);
+        users.end_request();
+        (0..5).for_each(|_| users.begin_piece());
+        assert_eq!((users.most_pieces(&credit), users.most_pieces(&pieces(BesideUsers::GoOn))), (0, 3));
+        users.end_request();
+        assert_eq!((users.most_pieces(&credit), users.most_pieces(&wait)), (1, 3));
     }
 
     /// What the sync has in flight counts against the users, until it is done.

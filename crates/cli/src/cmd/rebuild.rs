@@ -1,0 +1,264 @@
+//! `seekwise rebuild` and `seekwise scrub`: hours of an array beside its users, by policy.
+
+use seekwise::pictures::{Picture, draw_svg};
+use seekwise::rebuild::{
+    ArrayAnswer, ArrayPhase, ArrayTask, ArrayUsers, Computation, PolicyAnswer, RebuildSetup, TimelinePoint,
+    expected_unreadable_sectors,
+};
+use seekwise::{Files, Setup};
+
+use super::{print_json, print_text};
+use crate::args::{ArrayArgs, RebuildArgs, ScrubArgs};
+use crate::exit::{CommandAnswer, CommandError, CommandResult};
+use crate::progress::ProgressObserver;
+use crate::screen::{self, wrap_text};
+use crate::tables::{Table, mark_figures_from, new_table};
+
+/// Runs `rebuild`.
+pub fn run_rebuild(args: &RebuildArgs, files: &Files, json: bool) -> CommandResult {
+    let question = RebuildSetup {
+        task: ArrayTask::Rebuild { lost: args.lose },
+        spare_after_hours: args.spare_after,
+        next_loss_hours: args.next_loss,
+        ..question(&args.array, files)
+    };
+    run_task(&args.array, &question, json)
+}
+
+/// Runs `scrub`.
+pub fn run_scrub(args: &ScrubArgs, files: &Files, json: bool) -> CommandResult {
+    run_task(&args.array, &question(&args.array, files), json)
+}
+
+/// A scrub of the array of `args`.
+fn question(args: &ArrayArgs, files: &Files) -> RebuildSetup {
+    let mut set: Vec<(String, String)> = Vec::new();
+    let is_set = |key: &str| args.set.iter().any(|(set, _)| set == key);
+    if let Some(level) = &args.array {
+        set.push(("array".to_owned(), level.clone()));
+    }
+    if let Some(drives) = args.drives {
+        set.push(("array.drives".to_owned(), drives.to_string()));
+    }
+    if args.array.is_some() && !is_set("driver") {
+        let is_zfs = args.policy.iter().any(|policy| policy.name == "zfs");
+        let driver = if is_zfs && args.policy.len() == 1 { "linux-none" } else { "linux-mq-deadline" };
+        set.push(("driver".to_owned(), driver.to_owned()));
+    }
+    set.extend(args.set.iter().cloned());
+    let mut setup = Setup::new("random-read", args.target.clone()).with_seed(args.seed).with_files(files.clone());
+    setup.set = set;
+    let users = match (args.users, &args.load) {
+        (Some(rate), _) => ArrayUsers::Rate(rate),
+        (None, Some(job)) => ArrayUsers::Job(job.clone()),
+        (None, None) => ArrayUsers::Absent,
+    };
+    RebuildSetup {
+        setup,
+        users,
+        task: ArrayTask::Scrub,
+        computation: match args.stretches {
+            _ if args.whole => Computation::Whole,
+            Some(count) => Computation::Stretches(count),
+            None => Computation::Shorter,
+        },
+        share: args.live.unwrap_or(1.0),
+        spare_after_hours: 0.0,
+        next_loss_hours: None,
+        working_hours: args.working_hours,
+    }
+}
+
+fn run_task(args: &ArrayArgs, question: &RebuildSetup, json: bool) -> CommandResult {
+    if args.force && !args.pictures.are_requested() {
+        return Err(CommandError::new("--force: there is nothing to overwrite; expected --svg or --png as well"));
+    }
+    args.pictures.check_paths(args.force, &[&args.target])?;
+    if args.working_hours.is_some() && question.users == ArrayUsers::Absent {
+        return Err(CommandError::new("--working-hours: there are no users; expected --users or --load as well"));
+    }
+    let progress = ProgressObserver::new();
+    let answers = question.answer(&args.policy, &progress)?;
+    drop(progress);
+    args.pictures.write(args.force, || draw_timeline(&answers[0]))?;
+    if json {
+        print_json(&serde_json::json!({ "policies": answers }))?;
+    } else {
+        print_text(&format_answers(args, question, &answers))?;
+    }
+    Ok(CommandAnswer::Done)
+}
+
+/// The picture of a timeline: what users feel, or the rate if there are none.
+fn draw_timeline(answer: &PolicyAnswer) -> String {
+    let timeline = &answer.answer.timeline;
+    let has_users = timeline.iter().any(|point| point.users.is_some());
+    let value = |point: &TimelinePoint| match point.users {
+        Some(users) => users.p99_ms,
+        None => point.mb_per_s,
+    };
+    let points: Vec<(f64, f64)> = timeline
+        .iter()
+        .filter(|point| point.users.is_some() == has_users)
+        .map(|point| (point.hour, value(point)))
+        .collect();
+    let (title, y) = if has_users { ("99th percentile of users' times", "ms") } else { ("rate on each drive", "MB/s") };
+    let title = format!("{}, {title}", answer.policy);
+    draw_svg(&Picture { title: &title, x: "hours", y, points: &points }, 960, 480)
+}
+
+/// Three significant figures, or whole numbers.
+fn short(value: f64) -> String {
+    match value {
+        large if large >= 99.95 => format!("{large:.0}"),
+        middle if middle >= 9.995 => format!("{middle:.1}"),
+        small => format!("{small:.2}"),
+    }
+}
+
+fn format_answers(args: &ArrayArgs, question: &RebuildSetup, answers: &[PolicyAnswer]) -> String {
+    let width = screen::output_width();
+    let paragraphs =
+        |lines: Vec<String>| lines.iter().map(|line| wrap_text(line, width)).collect::<Vec<_>>().join("\n");
+    let first = &answers[0].answer;
+    let title = format_title(args, question, first);
+    let sentences: Vec<String> = answers.iter().map(|it| hours_sentence(it, answers.len() > 1)).collect();
+    let mut text =
+        format!("{}\n\n{}\n\n{}", wrap_text(&title, width), paragraphs(sentences), phases_table(answers).draw(width));
+    if let [only] = answers {
+        text += &format!("\n\n{}", timeline_table(&only.answer).draw(width));
+    }
+    let mut notes = vec![unreadable_sentence(args, question, first)];
+    if first.failures > 0 {
+        notes.push(format!("{} requests of users failed.", first.failures));
+    }
+    notes.push(format!("Computed {}.", first.computed));
+    format!("{text}\n\n{}", paragraphs(notes))
+}
+
+fn format_title(args: &ArrayArgs, question: &RebuildSetup, answer: &ArrayAnswer) -> String {
+    let task = match question.task {
+        ArrayTask::Scrub => "Scrub".to_owned(),
+        ArrayTask::Rebuild { lost: 1 } => "Rebuild of one drive".to_owned(),
+        ArrayTask::Rebuild { lost } => format!("Rebuilds of {lost} drives, one after another"),
+    };
+    let level = args.array.as_deref().unwrap_or("an array");
+    let users = match &question.users {
+        ArrayUsers::Absent => "without users".to_owned(),
+        ArrayUsers::Rate(rate) => format!("beside {rate} random requests a second"),
+        ArrayUsers::Job(job) => format!("beside {job}"),
+    };
+    let terabytes = answer.member_bytes as f64 / 1e12;
+    format!("{task}: {level} of {} x {}, {} TB of each, {users}.", answer.members, args.target, short(terabytes))
+}
+
+/// How long it takes, and for how long nothing more may be lost.
+fn hours_sentence(it: &PolicyAnswer, names_policy: bool) -> String {
+    let name = if names_policy { format!("{}: ", it.policy) } else { String::new() };
+    let Some(hours) = it.answer.hours else {
+        return format!("{name}it never ends beside these users: nothing is done while they work.");
+    };
+    let chance = it
+        .answer
+        .interval
+        .map_or(String::new(), |(low, high)| format!(" ({} to {} by chance)", short(low), short(high)));
+    let rate = it.answer.mb_per_s.map_or(String::new(), |rate| format!(", {} MB/s on each drive", short(rate)));
+    let exposed: Vec<String> = it
+        .answer
+        .exposure
+        .iter()
+        .map(|exposure| {
+            let spare = match exposure.spare {
+                0 => "no further loss would be survived".to_owned(),
+                1 => "one more loss would be survived".to_owned(),
+                more => format!("{more} more would be survived"),
+            };
+            format!("{spare} for {} h", short(exposure.hours))
+        })
+        .collect();
+    let exposed = if exposed.is_empty() { String::new() } else { format!("; {}", exposed.join(", ")) };
+    format!("{name}{} h{chance}{rate}{exposed}.", short(hours))
+}
+
+fn phases_table(answers: &[PolicyAnswer]) -> Table {
+    let mut table = new_table([
+        "policy",
+        "phase",
+        "hours",
+        "may lose",
+        "MB/s",
+        "requests/s",
+        "mean ms",
+        "p50 ms",
+        "p99 ms",
+        "max ms",
+    ]);
+    mark_figures_from(&mut table, 2);
+    for (index, it) in answers.iter().enumerate() {
+        // What users felt before does not depend on the policy.
+        let phases = it.answer.phases.iter().filter(|phase| index == 0 || phase.mb_per_s.is_some());
+        for phase in phases {
+            let policy = if phase.mb_per_s.is_some() { it.policy.as_str() } else { "" };
+            table.add_row(phase_row(policy, phase));
+        }
+    }
+    table
+}
+
+fn phase_row(policy: &str, phase: &ArrayPhase) -> [String; 10] {
+    let or_none = |value: Option<f64>| value.map_or(String::new(), short);
+    let users = |of: fn(&seekwise::rebuild::UserFigures) -> f64| or_none(phase.users.as_ref().map(of));
+    [
+        policy.to_owned(),
+        phase.name.clone(),
+        or_none(phase.hours),
+        phase.spare.to_string(),
+        or_none(phase.mb_per_s),
+        users(|it| it.requests_per_s),
+        users(|it| it.mean_ms),
+        users(|it| it.p50_ms),
+        users(|it| it.p99_ms),
+        users(|it| it.max_ms),
+    ]
+}
+
+/// Rows of a timeline in the terminal.
+const ROWS: usize = 8;
+
+fn timeline_table(answer: &ArrayAnswer) -> Table {
+    let mut table = new_table(["hour", "done", "lost", "MB/s", "requests/s", "p50 ms", "p99 ms"]);
+    mark_figures_from(&mut table, 0);
+    let step = answer.timeline.len().div_ceil(ROWS).max(1);
+    for point in answer.timeline.iter().step_by(step) {
+        let users =
+            |of: fn(&seekwise::rebuild::UserFigures) -> f64| point.users.as_ref().map(of).map_or(String::new(), short);
+        table.add_row([
+            short(point.hour),
+            format!("{:.0} %", 100.0 * point.done),
+            point.lost.to_string(),
+            short(point.mb_per_s),
+            users(|it| it.requests_per_s),
+            users(|it| it.p50_ms),
+            users(|it| it.p99_ms),
+        ]);
+    }
+    table
+}
+
+/// How many sectors are expected to be unreadable.
+fn unreadable_sentence(args: &ArrayArgs, question: &RebuildSetup, answer: &ArrayAnswer) -> String {
+    let expected = expected_unreadable_sectors(answer.read_bytes, args.bits_per_error);
+    let least = answer.exposure.iter().map(|it| it.spare).min();
+    let consequence = match (question.task, least) {
+        (ArrayTask::Scrub, _) | (_, None) => "the other drives have their data",
+        (_, Some(0)) => "their data are lost where no drive could be spared",
+        _ => "another drive has their data",
+    };
+    format!(
+        "It reads {} TB. With one unreadable sector in {:e} bits, {} are expected (at least one with {:.0} %); {consequence}.",
+        short(answer.read_bytes / 1e12),
+        args.bits_per_error,
+        short(expected),
+        100.0 * (1.0 - (-expected).exp())
+    )
+}

@@ -1,0 +1,205 @@
+//! Rebuilds and scrubs of modelled arrays, as `seekwise rebuild` and `seekwise scrub` compute them: hours, what users feel, and for how long
+//! the array could lose nothing more.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use seekwise_disk::rng::Seed;
+use seekwise_lab::plan::PreparedCell;
+use seekwise_lab::rebuild::{self, ArrayQuestion};
+use seekwise_run::place::Target;
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::observer::Observer;
+use crate::setup::Setup;
+
+/// The task, and the answer.
+pub use seekwise_lab::rebuild::{
+    ArrayAnswer, ArrayPhase, ArrayTask, Computation, Exposure, STRETCHES, TimelinePoint, UserFigures,
+    expected_unreadable_sectors,
+};
+
+/// The users of an array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArrayUsers {
+    /// None.
+    Absent,
+    /// So many requests a second, which arrive at random over the whole array: seven reads of 8 KiB to three writes.
+    Rate(u32),
+    /// A job that goes on.
+    Job(String),
+}
+
+/// How a rebuild or a scrub treats users, and the settings for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyncPolicyChoice {
+    /// As the user wrote it: `md`, `idle`, `idle:100m`, `fixed:50m`, `steady:4`, `zfs`.
+    pub name: String,
+    /// Keys of the stack.
+    pub settings: Vec<(&'static str, String)>,
+}
+
+/// The highest speed that can be set, in KiB/s: no limit.
+const NO_LIMIT: &str = "100000000";
+
+impl SyncPolicyChoice {
+    /// Parses a policy; an error says what was expected.
+    pub fn parse(text: &str) -> Result<SyncPolicyChoice, String> {
+        const EXPECTED: &str =
+            "md, idle, idle:RATE, fixed:RATE, steady:PIECES or zfs; a rate such as 50m is bytes a second on each drive";
+        let (word, argument) = text.split_once(':').map_or((text, None), |(word, argument)| (word, Some(argument)));
+        let fault = || format!("`{text}` is no policy; expected {EXPECTED}");
+        let kib_s = |rate: &str| -> Result<String, String> {
+            let bytes = crate::values::parse_size(rate).ok_or_else(fault)?;
+            (bytes >= 1024).then(|| (bytes / 1024).to_string()).ok_or_else(fault)
+        };
+        let policy = |word: &str| ("array.sync_policy", word.to_owned());
+        let most = |rate: String| ("array.sync_speed_max", rate);
+        // Of no effect but md's: it must not be above the highest.
+        let least = || ("array.sync_speed_min", "1".to_owned());
+        let pieces = |count: &str| ("array.sync_in_flight", count.to_owned());
+        let settings = match (word, argument) {
+            ("md", None) => Vec::new(),
+            ("idle", None) => vec![policy("idle"), most(NO_LIMIT.to_owned())],
+            ("idle", Some(rate)) => vec![policy("idle"), least(), most(kib_s(rate)?)],
+            ("fixed", Some(rate)) => vec![policy("steady"), pieces("2"), least(), most(kib_s(rate)?)],
+            ("steady", Some(count)) => {
+                let is_count = count.parse().is_ok_and(|count: u32| (1..=16).contains(&count));
+                if !is_count {
+                    return Err(format!("`{text}`: expected 1 to 16 pieces in flight"));
+                }
+                vec![policy("steady"), pieces(count), most(NO_LIMIT.to_owned())]
+            }
+            ("zfs", None) => vec![policy("zfs"), most(NO_LIMIT.to_owned())],
+            _ => return Err(fault()),
+        };
+        Ok(SyncPolicyChoice { name: text.to_owned(), settings })
+    }
+}
+
+/// A question about an array.
+#[derive(Clone, Debug)]
+pub struct RebuildSetup {
+    /// The drive or the stack, with its settings; its job is not used.
+    pub setup: Setup,
+    pub users: ArrayUsers,
+    pub task: ArrayTask,
+    pub computation: Computation,
+    /// The share of each member that is rebuilt or read.
+    pub share: f64,
+    /// Hours until a new drive is there.
+    pub spare_after_hours: f64,
+    /// Hours after which one more member is lost.
+    pub next_loss_hours: Option<f64>,
+    /// Hours of the day at which users work.
+    pub working_hours: Option<(f64, f64)>,
+}
+
+/// An answer for one policy.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct PolicyAnswer {
+    pub policy: String,
+    #[serde(flatten)]
+    pub answer: ArrayAnswer,
+}
+
+/// The name of the job that stands for a rate of requests.
+const USERS: &str = "users.fio";
+
+/// Reads and writes of 8 KiB, seven to three, which arrive at random over the whole array.
+fn users_job(rate: u32) -> String {
+    let writes = (rate * 3).div_ceil(10);
+    let reads = rate - writes;
+    format!(
+        "[users]\nioengine=libaio\ndirect=1\nfilename=/dev/md0\nrw=randrw\nrwmixread=70\nbs=8k\nnorandommap=1\niodepth=256\n\
+         rate_iops={reads},{writes}\nrate_process=poisson\ntime_based=1\nruntime=1000h\n"
+    )
+}
+
+impl RebuildSetup {
+    /// The stack, and the users' work, with a policy.
+    fn prepare(&self, policy: &SyncPolicyChoice) -> Result<PreparedCell, Error> {
+        let mut setup = self.setup.clone();
+        (setup.job, setup.runtime) = match &self.users {
+            ArrayUsers::Absent => ("random-read".to_owned(), None),
+            ArrayUsers::Rate(rate) => {
+                setup.files = setup.files.with_text(USERS, &users_job(*rate));
+                (USERS.to_owned(), None)
+            }
+            ArrayUsers::Job(job) => (job.clone(), Some("10000000 s".to_owned())),
+        };
+        for (key, value) in &policy.settings {
+            if setup.set.iter().any(|(set, _)| set == key) {
+                return Err(Error::new(format!(
+                    "--set {key}: the policy {} sets it; expected one of the two",
+                    policy.name
+                )));
+            }
+            setup.set.push(((*key).to_owned(), value.clone()));
+        }
+        setup.prepare()
+    }
+
+    /// Answers for each policy.
+    pub fn answer(&self, policies: &[SyncPolicyChoice], observer: &dyn Observer) -> Result<Vec<PolicyAnswer>, Error> {
+        let mut answers = Vec::new();
+        for policy in policies {
+            let prepared = self.prepare(policy)?;
+            crate::study::warn_once(&prepared.warnings);
+            let Target::Sim(stack, _) = &prepared.target else {
+                return Err(Error::new(format!(
+                    "{}: not a modelled disk; expected a drive or a stack file",
+                    self.setup.target
+                )));
+            };
+            if stack.array().is_none() {
+                return Err(Error::new("there is no array; expected --array raid-6, or another level"));
+            }
+            observer.report_work(&policy.name);
+            let (done, is_begun) = (AtomicU64::new(0), std::sync::Once::new());
+            let on_stretch = |all: u64| {
+                is_begun.call_once(|| observer.begin_work(Some(all), 0, "stretches"));
+                observer.report_done(done.fetch_add(1, Ordering::Relaxed) + 1);
+            };
+            let question = ArrayQuestion {
+                stack,
+                users: Some(&prepared.job).filter(|_| self.users != ArrayUsers::Absent),
+                task: self.task,
+                seed: Seed(self.setup.seed),
+                computation: self.computation,
+                share: self.share,
+                spare_after_hours: self.spare_after_hours,
+                next_loss_hours: self.next_loss_hours,
+                working_hours: self.working_hours.filter(|_| self.users != ArrayUsers::Absent),
+            };
+            let answer = rebuild::answer(&question, &on_stretch).map_err(Error::new)?;
+            answers.push(PolicyAnswer { policy: policy.name.clone(), answer });
+        }
+        Ok(answers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_are_settings_of_the_array() {
+        let settings = |text| SyncPolicyChoice::parse(text).unwrap().settings;
+        assert_eq!(settings("md"), []);
+        assert_eq!(settings("zfs")[0], ("array.sync_policy", "zfs".to_owned()));
+        assert!(settings("fixed:50m").contains(&("array.sync_speed_max", "51200".to_owned())));
+        assert!(settings("steady:4").contains(&("array.sync_in_flight", "4".to_owned())));
+        for bad in ["", "fast", "md:3", "fixed", "fixed:x", "fixed:1", "steady", "steady:0", "steady:17", "zfs:2"] {
+            let why = SyncPolicyChoice::parse(bad).unwrap_err();
+            assert!(why.contains("expected"), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_rate_of_users_is_seven_reads_to_three_writes() {
+        assert!(users_job(50).contains("rate_iops=35,15\n"));
+        assert!(users_job(1).contains("rate_iops=0,1\n") || users_job(2).contains("rate_iops=1,1\n"));
+    }
+}
