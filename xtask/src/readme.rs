@@ -65,7 +65,7 @@ struct Sample {
 }
 
 /// The pages whose commands are run, in this order: later ones may use files of earlier ones in `out`.
-const PAGES: [&str; 11] = [
+const PAGES: [&str; 12] = [
     "README.md",
     "docs/install.md",
     "docs/command-line.md",
@@ -77,6 +77,7 @@ const PAGES: [&str; 11] = [
     "docs/how-to/reviewer-with-fio.md",
     "docs/how-to/flush-audit.md",
     "docs/how-to/power-cut.md",
+    "docs/how-to/rebuild.md",
 ];
 
 /// Runs the step.

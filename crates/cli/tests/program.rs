@@ -35,6 +35,7 @@ mod places;
 mod power_cut;
 mod readme;
 mod real;
+mod rebuild;
 mod reviewer;
 mod reviews;
 mod sampling;

@@ -5,7 +5,7 @@ use super::reader::{join_key, parse_value};
 use super::value::{Figure, FigureOrigin};
 use super::vocabulary::Vocabulary;
 use crate::diagnostic::Diagnostic;
-use crate::limits;
+use crate::limits::{self, terms};
 
 /// The user's setting of a key: a figure, or `none` to use the default of an optional key.
 pub enum FigureInput {
@@ -30,9 +30,9 @@ pub fn parse_setting(
     let Some(known) = keys.iter().find(|known| known.path == key) else {
         let paths: Vec<String> = keys.iter().map(|k| join_key(layer, k.path)).collect();
         let in_layer = wrong("unknown key".to_owned()).suggest_nearest(&full, paths.iter().map(String::as_str));
-        // A near key of this layer is the best suggestion, unless the key or the value names a limit of the model.
+        // A near key of this layer is the best suggestion, unless the key is a term of the field, or it or the value a limit of the model.
         let is_limit = limits::explain_limit(key).is_some() || limits::explain_limit(text).is_some();
-        return Err(vec![if in_layer.nearest.is_some() && !is_limit {
+        return Err(vec![if in_layer.nearest.is_some() && !is_limit && !terms::is_term(key) {
             in_layer
         } else {
             Diagnostic { key: in_layer.key, ..vocabulary.unknown_key("--set", 0, key) }
