@@ -86,6 +86,11 @@ key_names! {
         CHECK = "array.check",
         LOSE = "array.lose",
         REPLACE = "array.replace",
+        DRIVES = "array.drives",
+        SYNC_POLICY = "array.sync_policy",
+        SYNC_SPEED_MIN = "array.sync_speed_min",
+        SYNC_SPEED_MAX = "array.sync_speed_max",
+        SYNC_IN_FLIGHT = "array.sync_in_flight",
     }
     /// Keys of a host bus adapter.
     controller {

@@ -25,7 +25,7 @@ use serde::Serialize;
 use crate::stats::histogram::Histogram;
 use stretch::{ArrayState, Stretch, SyncStart, simulate_stretch};
 
-/// What is done to the array.
+/// A rebuild, or a scrub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrayTask {
     /// So many members are lost, and new ones take their places one after another.
@@ -102,11 +102,11 @@ pub struct ArrayPhase {
     pub spare: u32,
     /// Megabytes a second on each member, of a rebuild or a scrub.
     pub mb_per_s: Option<f64>,
-    /// What users feel; none without users.
+    /// Figures of users; `None` without users.
     pub users: Option<UserFigures>,
 }
 
-/// What users feel.
+/// Rate and response times of users, from when requests were due.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct UserFigures {
@@ -127,7 +127,7 @@ pub struct TimelinePoint {
     pub done: f64,
     pub lost: u32,
     pub mb_per_s: f64,
-    /// What users feel there; none without users.
+    /// Figures of users there; `None` without users.
     pub users: Option<UserFigures>,
 }
 
@@ -254,7 +254,7 @@ fn survives(volume: &ArrayVolume, order: &[u32], count: usize) -> bool {
     count <= order.len() && volume.survives_loss(order[..count].iter().fold(0u64, |set, member| set | 1 << member))
 }
 
-/// What users feel, from all their requests of so many seconds.
+/// Figures of users, from all their requests of so many seconds.
 fn user_figures(latency: &Histogram, seconds: f64) -> Option<UserFigures> {
     let ms = |share| latency.quantile(share).map(|span| span.nanos() as f64 / 1e6);
     Some(UserFigures {

@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use seekwise_disk::rng::Seed;
+use seekwise_drives::key_names::array;
 use seekwise_lab::plan::PreparedCell;
 use seekwise_lab::rebuild::{self, ArrayQuestion};
 use seekwise_run::place::Target;
@@ -53,11 +54,11 @@ impl SyncPolicyChoice {
             let bytes = crate::values::parse_size(rate).ok_or_else(fault)?;
             (bytes >= 1024).then(|| (bytes / 1024).to_string()).ok_or_else(fault)
         };
-        let policy = |word: &str| ("array.sync_policy", word.to_owned());
-        let most = |rate: String| ("array.sync_speed_max", rate);
+        let policy = |word: &str| (array::SYNC_POLICY, word.to_owned());
+        let most = |rate: String| (array::SYNC_SPEED_MAX, rate);
         // Of no effect but md's: it must not be above the highest.
-        let least = || ("array.sync_speed_min", "1".to_owned());
-        let pieces = |count: &str| ("array.sync_in_flight", count.to_owned());
+        let least = || (array::SYNC_SPEED_MIN, "1".to_owned());
+        let pieces = |count: &str| (array::SYNC_IN_FLIGHT, count.to_owned());
         let settings = match (word, argument) {
             ("md", None) => Vec::new(),
             ("idle", None) => vec![policy("idle"), most(NO_LIMIT.to_owned())],
@@ -75,6 +76,26 @@ impl SyncPolicyChoice {
         };
         Ok(SyncPolicyChoice { name: text.to_owned(), settings })
     }
+}
+
+/// The settings of a new array: its level and number of drives, and below it Linux's driver unless `set` names one.
+pub fn array_settings(
+    (level, drives): (Option<&str>, Option<u32>),
+    policies: &[SyncPolicyChoice],
+    set: &[(String, String)],
+) -> Vec<(String, String)> {
+    let mut settings: Vec<(String, String)> = Vec::new();
+    if let Some(level) = level {
+        settings.push(("array".to_owned(), level.to_owned()));
+        if !set.iter().any(|(key, _)| key == "driver") {
+            // OpenZFS orders its requests itself.
+            let is_zfs = policies.iter().all(|policy| policy.name == "zfs");
+            settings.push(("driver".to_owned(), if is_zfs { "linux-none" } else { "linux-mq-deadline" }.to_owned()));
+        }
+    }
+    settings.extend(drives.map(|drives| (array::DRIVES.to_owned(), drives.to_string())));
+    settings.extend(set.iter().cloned());
+    settings
 }
 
 /// A question about an array.
@@ -188,9 +209,9 @@ mod tests {
     fn policies_are_settings_of_the_array() {
         let settings = |text| SyncPolicyChoice::parse(text).unwrap().settings;
         assert_eq!(settings("md"), []);
-        assert_eq!(settings("zfs")[0], ("array.sync_policy", "zfs".to_owned()));
-        assert!(settings("fixed:50m").contains(&("array.sync_speed_max", "51200".to_owned())));
-        assert!(settings("steady:4").contains(&("array.sync_in_flight", "4".to_owned())));
+        assert_eq!(settings("zfs")[0], (array::SYNC_POLICY, "zfs".to_owned()));
+        assert!(settings("fixed:50m").contains(&(array::SYNC_SPEED_MAX, "51200".to_owned())));
+        assert!(settings("steady:4").contains(&(array::SYNC_IN_FLIGHT, "4".to_owned())));
         for bad in ["", "fast", "md:3", "fixed", "fixed:x", "fixed:1", "steady", "steady:0", "steady:17", "zfs:2"] {
             let why = SyncPolicyChoice::parse(bad).unwrap_err();
             assert!(why.contains("expected"), "{why}");

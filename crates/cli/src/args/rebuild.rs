@@ -31,7 +31,7 @@ Examples:
 
 The policies are those of `seekwise rebuild`; docs/how-to/rebuild.md explains the figures.";
 
-/// What a rebuild and a scrub have in common.
+/// Arguments of both commands.
 #[derive(Args, Debug)]
 pub struct ArrayArgs {
     /// The drives: a name (see `seekwise drives`) or a profile; or a stack file with an array.

@@ -3,7 +3,7 @@
 use seekwise::pictures::{Picture, draw_svg};
 use seekwise::rebuild::{
     ArrayAnswer, ArrayPhase, ArrayTask, ArrayUsers, Computation, PolicyAnswer, RebuildSetup, TimelinePoint,
-    expected_unreadable_sectors,
+    array_settings, expected_unreadable_sectors,
 };
 use seekwise::{Files, Setup};
 
@@ -32,20 +32,7 @@ pub fn run_scrub(args: &ScrubArgs, files: &Files, json: bool) -> CommandResult {
 
 /// A scrub of the array of `args`.
 fn question(args: &ArrayArgs, files: &Files) -> RebuildSetup {
-    let mut set: Vec<(String, String)> = Vec::new();
-    let is_set = |key: &str| args.set.iter().any(|(set, _)| set == key);
-    if let Some(level) = &args.array {
-        set.push(("array".to_owned(), level.clone()));
-    }
-    if let Some(drives) = args.drives {
-        set.push(("array.drives".to_owned(), drives.to_string()));
-    }
-    if args.array.is_some() && !is_set("driver") {
-        let is_zfs = args.policy.iter().any(|policy| policy.name == "zfs");
-        let driver = if is_zfs && args.policy.len() == 1 { "linux-none" } else { "linux-mq-deadline" };
-        set.push(("driver".to_owned(), driver.to_owned()));
-    }
-    set.extend(args.set.iter().cloned());
+    let set = array_settings((args.array.as_deref(), args.drives), &args.policy, &args.set);
     let mut setup = Setup::new("random-read", args.target.clone()).with_seed(args.seed).with_files(files.clone());
     setup.set = set;
     let users = match (args.users, &args.load) {
@@ -195,7 +182,7 @@ fn phases_table(answers: &[PolicyAnswer]) -> Table {
     ]);
     mark_figures_from(&mut table, 2);
     for (index, it) in answers.iter().enumerate() {
-        // What users felt before does not depend on the policy.
+        // Users' times before do not depend on the policy.
         let phases = it.answer.phases.iter().filter(|phase| index == 0 || phase.mb_per_s.is_some());
         for phase in phases {
             let policy = if phase.mb_per_s.is_some() { it.policy.as_str() } else { "" };

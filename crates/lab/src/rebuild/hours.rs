@@ -55,14 +55,14 @@ impl PaceTable {
         self.stretches.iter().zip(&self.sectors).map(|pair| error(pair).powi(2)).sum()
     }
 
-    /// What users feel in the hours of these stretches; `None` without users.
+    /// Figures of users in the hours of these stretches; `None` without users.
     fn users(&self) -> Option<UserFigures> {
         let weighted: Vec<(&Stretch, f64)> = self.stretches.iter().zip(self.hours.iter().copied()).collect();
         weighted_figures(&weighted)
     }
 }
 
-/// What users feel over stretches that stand for different times.
+/// Figures of users over stretches that stand for different times.
 fn weighted_figures(stretches: &[(&Stretch, f64)]) -> Option<UserFigures> {
     let all: f64 = stretches.iter().map(|(_, hours)| hours).sum();
     let mut merged = Histogram::default();
@@ -305,7 +305,7 @@ fn sync_phase(array: &ArrayUnderSync<'_>, table: &PaceTable, is_over: bool) -> A
     }
 }
 
-/// What users feel beside a rebuild that does not go on.
+/// Figures of users beside a rebuild that does not go on.
 fn unweighted_users(stretches: &[Stretch]) -> Option<UserFigures> {
     weighted_figures(&stretches.iter().map(|stretch| (stretch, 1.0)).collect::<Vec<_>>())
 }

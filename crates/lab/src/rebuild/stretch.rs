@@ -57,7 +57,7 @@ pub(super) struct Pace {
     pub error: f64,
 }
 
-/// What a stretch showed.
+/// Results of a stretch.
 pub(super) struct Stretch {
     /// None if nothing was rebuilt in the counted time.
     pub pace: Option<Pace>,
