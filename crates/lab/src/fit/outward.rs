@@ -244,7 +244,7 @@ fn search(descent: &mut Descent<'_, '_>, start: Vec<f64>) -> Searched {
         }
         best = descent.descend(best, stage, FIRST_STEPS);
         if stage == FitStage::Arm {
-            best = try_speeds(descent, best, FitStage::Arm).best;
+            best = try_speeds_closely(descent, best);
         }
         best = improve_rules_from_two_starts(descent, best, stage);
         best = descent.descend(best, stage, LATER_STEPS);
@@ -287,6 +287,18 @@ fn improve_rules_from_two_starts(descent: &Descent<'_, '_>, best: TriedPoint, st
     if stage == FitStage::Queue { descent.improve_from_designs(found, stage) } else { found }
 }
 
+/// Tries other speeds of the spindle twice: neighbours differ by less than is assumed to scatter at first, so the second time with the
+/// scatter that single requests show.
+fn try_speeds_closely(descent: &mut Descent<'_, '_>, best: TriedPoint) -> TriedPoint {
+    let best = try_speeds(descent, best, FitStage::Arm).best;
+    descent.settle_scatter(&best, FitStage::Arm);
+    descent.misfit.scatter = descent.misfit.scatter.at_most_first();
+    let best = descent.descend(best, FitStage::Arm, LATER_STEPS);
+    let best = try_speeds(descent, best, FitStage::Arm).best;
+    descent.misfit.scatter = Scatter::FIRST;
+    descent.valued(best, FitStage::Arm)
+}
+
 /// Tries other speeds of the spindle, with density and seek that go with them, if the data show how the times of single requests spread.
 fn try_speeds(descent: &mut Descent<'_, '_>, best: TriedPoint, until: FitStage) -> SpeedTrials {
     let best = descent.valued(best, until);
@@ -312,7 +324,6 @@ fn try_speeds(descent: &mut Descent<'_, '_>, best: TriedPoint, until: FitStage) 
     possible.retain(|rpm| !is_same_speed(*rpm, own));
     possible.push(own);
     possible.retain(|rpm| !is_same_speed(*rpm, best.point[speed]));
-    let cost = |tried: &TriedPoint| if is_same_speed(tried.point[speed], own) { 0.0 } else { SPEED_COST };
     let starts: Vec<(f64, Vec<f64>)> = possible.into_iter().map(|rpm| (rpm, at_speed(rpm))).collect();
     let usual = best.point[speed];
     let mut found = vec![(usual, best)];
@@ -322,19 +333,17 @@ fn try_speeds(descent: &mut Descent<'_, '_>, best: TriedPoint, until: FitStage) 
             found.push((rpm, descent.descend(tried, until, LATER_STEPS)));
         }
     }
-    // Streams and single reads judge: a turn shows in their times, and in the times of queues and caches only by way of their rules, of which
-    // none may be that of the drive. They scatter as at first: a real arm's curve is not quite that of any profile, and a percent or two of
-    // that looks like another speed.
-    let settled = core::mem::replace(&mut descent.misfit.scatter, Scatter::FIRST);
-    let judge = |(rpm, tried): (f64, TriedPoint)| (rpm, descent.valued(tried, FitStage::Arm));
-    let mut found: Vec<(f64, TriedPoint)> = found.into_iter().map(judge).collect();
-    descent.misfit.scatter = settled;
-    found.iter_mut().for_each(|(_, tried)| tried.value += cost(tried));
+    let cost = |tried: &TriedPoint| {
+        let independent = descent.misfit.independent_share(&tried.residuals);
+        if is_same_speed(tried.point[speed], own) { 0.0 } else { SPEED_COST / independent }
+    };
+    let costs: Vec<f64> = found.iter().map(|(_, tried)| cost(tried)).collect();
+    found.iter_mut().zip(costs).for_each(|((_, tried), cost)| tried.value += cost);
     found.sort_by(|a, b| a.1.value.total_cmp(&b.1.value));
     let mut found = found.into_iter();
     let (rpm, best) = found.next().expect("the present speed is among them");
-    let others = found.map(|(_, tried)| (tried.value - best.value, tried.point)).collect();
     descent.expect_speed(speed, rpm);
+    let others = found.map(|(_, tried)| (tried.value - best.value, tried.point)).collect();
     SpeedTrials { best: descent.valued(best, until), others }
 }
 
