@@ -189,7 +189,7 @@ fn what_a_key_can_move_and_what_moves_nothing_are_said() {
     let page = fs::read_to_string(folder.path().join("out.html")).unwrap();
     let stayed = page.split_once("<h2>What stayed</h2>").unwrap().1;
     assert!(stayed.contains("No simulated time depends on it") && !page.contains("NotFelt"), "{stayed}");
-    assert!(text.contains("moves most"), "{text}");
+    assert!(text.contains("moves most, over its range"), "{text}");
 }
 
 #[test]

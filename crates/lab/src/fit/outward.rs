@@ -324,6 +324,7 @@ fn try_speeds(descent: &mut Descent<'_, '_>, best: TriedPoint, until: FitStage) 
     possible.retain(|rpm| !is_same_speed(*rpm, own));
     possible.push(own);
     possible.retain(|rpm| !is_same_speed(*rpm, best.point[speed]));
+    let cost = |tried: &TriedPoint| if is_same_speed(tried.point[speed], own) { 0.0 } else { SPEED_COST };
     let starts: Vec<(f64, Vec<f64>)> = possible.into_iter().map(|rpm| (rpm, at_speed(rpm))).collect();
     let usual = best.point[speed];
     let mut found = vec![(usual, best)];
@@ -333,12 +334,7 @@ fn try_speeds(descent: &mut Descent<'_, '_>, best: TriedPoint, until: FitStage) 
             found.push((rpm, descent.descend(tried, until, LATER_STEPS)));
         }
     }
-    let cost = |tried: &TriedPoint| {
-        let independent = descent.misfit.independent_share(&tried.residuals);
-        if is_same_speed(tried.point[speed], own) { 0.0 } else { SPEED_COST / independent }
-    };
-    let costs: Vec<f64> = found.iter().map(|(_, tried)| cost(tried)).collect();
-    found.iter_mut().zip(costs).for_each(|((_, tried), cost)| tried.value += cost);
+    found.iter_mut().for_each(|(_, tried)| tried.value += cost(tried));
     found.sort_by(|a, b| a.1.value.total_cmp(&b.1.value));
     let mut found = found.into_iter();
     let (rpm, best) = found.next().expect("the present speed is among them");

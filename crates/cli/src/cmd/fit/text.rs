@@ -153,7 +153,7 @@ const MOST_KEYS: usize = 12;
 fn strongest_keys_table(report: &FitReport) -> String {
     let mut keys: Vec<_> = report.keys.iter().filter(|key| key.searched && key.figure.is_some()).collect();
     keys.sort_by(|a, b| b.percent.total_cmp(&a.percent));
-    let mut rows = new_table(["key", "moves most", "by %"]);
+    let mut rows = new_table(["key", "moves most, over its range", "by %"]);
     mark_figures_from(&mut rows, 2);
     for key in keys.into_iter().take(MOST_KEYS) {
         rows.add_row([&key.name, key.figure.as_deref().unwrap_or_default(), &format!("{:.1}", key.percent)]);
