@@ -191,7 +191,9 @@ pub(super) fn answer_from_stretches(
     let mut states: Vec<ArrayState> = Vec::new();
     for &(lost, with_users) in &kinds {
         states.extend((0..count).map(|index| {
-            let sync = Some(array.sync(lost, length / u64::from(count) * u64::from(index)));
+            // The last one is at the slow inner end.
+            let sector = length / u64::from(count.max(2) - 1) * u64::from(index);
+            let sync = Some(array.sync(lost, sector));
             ArrayState { lost: array.first_lost(lost), sync, with_users }
         }));
     }
