@@ -8,6 +8,7 @@
 //! | `parameters` | what may move, with its prior |
 //! | `misfit` | distances in standard errors; steps and covariance |
 //! | `descent` | numbers by least squares, rules by trial |
+//! | `speeds` | other speeds of the spindle, and what tells them |
 //! | [`draws`] | drives that meet the data as well; intervals |
 //! | [`contradiction`] | stated figures that the data contradict, and figures that are symptoms |
 //!
@@ -19,6 +20,7 @@ pub mod draws;
 mod misfit;
 mod parameters;
 pub mod prior;
+mod speeds;
 
 use std::collections::BTreeSet;
 
@@ -75,12 +77,6 @@ pub(crate) fn parameters(drive: &DriveFile, only_keys: &[String]) -> Vec<Paramet
 const FIRST_STEPS: usize = 6;
 const LATER_STEPS: usize = 3;
 const LAST_STEPS: usize = 2;
-
-/// What another speed of the spindle than the profile's costs, as a misfit: a profile mostly has the drive's own, of some six speeds nearly always.
-const SPEED_COST: f64 = 6.0;
-
-/// Speeds nearer than this share are one.
-const SAME_SPEED: f64 = 0.02;
 
 /// The correlation from which on two numbers count as trading.
 const TRADES: f64 = 0.8;
@@ -244,7 +240,7 @@ fn search(descent: &mut Descent<'_, '_>, start: Vec<f64>) -> Searched {
         }
         best = descent.descend(best, stage, FIRST_STEPS);
         if stage == FitStage::Arm {
-            best = try_speeds_closely(descent, best);
+            best = speeds::settle_speed(descent, best);
         }
         best = improve_rules_from_two_starts(descent, best, stage);
         best = descent.descend(best, stage, LATER_STEPS);
@@ -256,19 +252,12 @@ fn search(descent: &mut Descent<'_, '_>, start: Vec<f64>) -> Searched {
     // With the drive found nearly, small differences count.
     descent.settle_scatter(&best, FitStage::Writes);
     descent.misfit.scatter = descent.misfit.scatter.at_most_first();
-    for stage in FitStage::ALL.into_iter().filter(|stage| descent.has_data_of(*stage)).collect::<Vec<_>>() {
-        best = descent.valued(best, FitStage::Writes);
-        best = descent.improve_rules_for_all(best, stage);
-        if stage >= FitStage::Queue {
-            best = descent.improve_rule_pairs(best, stage);
-        }
-    }
-    let SpeedTrials { best: found, others } = try_speeds(descent, best, FitStage::Writes);
-    best = found;
-    best = descent.descend(best, FitStage::Writes, LATER_STEPS);
+    best = improve_all_rules(descent, best);
+    best = speeds::at_surer_speed(descent, best, improve_all_rules);
     descent.settle_scatter(&best, FitStage::Writes);
+    let other_speeds = speeds::weigh_other_speeds(descent, &best);
     after.push(best);
-    Searched { after, other_speeds: others }
+    Searched { after, other_speeds }
 }
 
 /// Improves the rules of a stage from those of the point and from the profile's: what few data favoured may stand in the way of what more
@@ -287,70 +276,16 @@ fn improve_rules_from_two_starts(descent: &Descent<'_, '_>, best: TriedPoint, st
     if stage == FitStage::Queue { descent.improve_from_designs(found, stage) } else { found }
 }
 
-/// Tries other speeds of the spindle twice: neighbours differ by less than is assumed to scatter at first, so the second time with the
-/// scatter that single requests show.
-fn try_speeds_closely(descent: &mut Descent<'_, '_>, best: TriedPoint) -> TriedPoint {
-    let best = try_speeds(descent, best, FitStage::Arm).best;
-    descent.settle_scatter(&best, FitStage::Arm);
-    descent.misfit.scatter = descent.misfit.scatter.at_most_first();
-    let best = descent.descend(best, FitStage::Arm, LATER_STEPS);
-    let best = try_speeds(descent, best, FitStage::Arm).best;
-    descent.misfit.scatter = Scatter::FIRST;
-    descent.valued(best, FitStage::Arm)
-}
-
-/// Tries other speeds of the spindle, with density and seek that go with them, if the data show how the times of single requests spread.
-fn try_speeds(descent: &mut Descent<'_, '_>, best: TriedPoint, until: FitStage) -> SpeedTrials {
-    let best = descent.valued(best, until);
-    let place = |key: &str| descent.parameters.iter().position(|it| it.parameter.key == key);
-    let Some(speed) = place(figure::MECHANICS_RPM) else { return SpeedTrials { best, others: Vec::new() } };
-    let (density, average) = (place(figure::GEOMETRY_ZONES), place(figure::MECHANICS_SEEK_AVERAGE_MS));
-    let at_speed = |rpm: f64| {
-        let (numbers, steps): (Vec<usize>, Vec<f64>) = [
-            Some((speed, (rpm / best.point[speed]).ln())),
-            density.map(|density| (density, (best.point[speed] / rpm).ln())),
-            average.map(|average| {
-                let half_turns = 30_000.0 / best.point[speed] - 30_000.0 / rpm;
-                (average, ((best.point[average] + half_turns).max(1.0) / best.point[average]).ln())
-            }),
-        ]
-        .into_iter()
-        .flatten()
-        .unzip();
-        descent.moved(&best.point, &numbers, &steps)
-    };
-    let mut possible = prior::possible_speeds(descent.evaluator.drive);
-    let own = descent.parameters[speed].parameter.origin;
-    possible.retain(|rpm| !is_same_speed(*rpm, own));
-    possible.push(own);
-    possible.retain(|rpm| !is_same_speed(*rpm, best.point[speed]));
-    let cost = |tried: &TriedPoint| if is_same_speed(tried.point[speed], own) { 0.0 } else { SPEED_COST };
-    let starts: Vec<(f64, Vec<f64>)> = possible.into_iter().map(|rpm| (rpm, at_speed(rpm))).collect();
-    let usual = best.point[speed];
-    let mut found = vec![(usual, best)];
-    for (rpm, start) in starts {
-        descent.expect_speed(speed, rpm);
-        if let Some(tried) = descent.try_point(start, until) {
-            found.push((rpm, descent.descend(tried, until, LATER_STEPS)));
+/// Improves the rules of all stages on all data, then the numbers.
+fn improve_all_rules(descent: &Descent<'_, '_>, start: TriedPoint) -> TriedPoint {
+    let mut best = descent.valued(start, FitStage::Writes);
+    for stage in FitStage::ALL.into_iter().filter(|stage| descent.has_data_of(*stage)) {
+        best = descent.improve_rules_for_all(best, stage);
+        if stage >= FitStage::Queue {
+            best = descent.improve_rule_pairs(best, stage);
         }
     }
-    found.iter_mut().for_each(|(_, tried)| tried.value += cost(tried));
-    found.sort_by(|a, b| a.1.value.total_cmp(&b.1.value));
-    let mut found = found.into_iter();
-    let (rpm, best) = found.next().expect("the present speed is among them");
-    descent.expect_speed(speed, rpm);
-    let others = found.map(|(_, tried)| (tried.value - best.value, tried.point)).collect();
-    SpeedTrials { best: descent.valued(best, until), others }
-}
-
-/// The best of several speeds, and the other ones with how much farther they are.
-struct SpeedTrials {
-    best: TriedPoint,
-    others: Vec<(f64, Vec<f64>)>,
-}
-
-fn is_same_speed(one: f64, other: f64) -> bool {
-    (one / other - 1.0).abs() < SAME_SPEED
+    descent.descend(best, FitStage::Writes, LATER_STEPS)
 }
 
 /// Of the points that the seen jobs led to, the furthest that the held jobs do not refuse.

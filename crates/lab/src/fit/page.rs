@@ -4,7 +4,7 @@ mod pictures;
 
 use std::fmt::Write;
 
-use super::report::{FitReport, ReferenceErrors, TraceErrors};
+use super::report::{FitReport, PointErrors, ReferenceErrors, TraceErrors};
 use crate::validate::{ResponseErrors, Validation, plot};
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
@@ -84,24 +84,16 @@ pub fn headline_text(report: &FitReport) -> String {
         (n, 0) => format!("{n} figures moved: {}.", names.join(", ")),
         (n, _) => format!("{n} figures moved, {} and {more} more.", names.join(", ")),
     };
-    let percent_off = |ratio: f64| 100.0 * (ratio - 1.0).abs();
-    let after_percent: Vec<f64> = report
-        .points
-        .iter()
-        .filter(|point| point.held)
-        .map(|point| percent_off(point.after / point.measured))
-        .collect();
-    let before_percent: Vec<f64> = report
-        .points
-        .iter()
-        .filter(|point| point.held)
-        .map(|point| percent_off(point.before / point.measured))
-        .collect();
-    let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len().max(1) as f64;
+    let percent_off = |value: fn(&PointErrors) -> f64| {
+        let held = report.points.iter().filter(|point| point.held);
+        median(held.map(|point| 100.0 * (value(point) / point.measured - 1.0).abs()).collect())
+    };
     let mut held: Vec<String> = Vec::new();
-    if !after_percent.is_empty() {
-        let (before, after, n) = (mean(&before_percent), mean(&after_percent), after_percent.len());
-        held.push(format!("{n} figures of jobs are off by {before:.1} % before and {after:.1} % after, in the mean"));
+    if let (Some(before), Some(after)) = (percent_off(|point| point.before), percent_off(|point| point.after)) {
+        let n = report.points.iter().filter(|point| point.held).count();
+        held.push(format!(
+            "half of {n} figures of jobs are off by more than {before:.1} % before and {after:.1} % after"
+        ));
     }
     for trace in &report.traces {
         if let Some([before, after]) = &trace.held {
@@ -199,6 +191,12 @@ fn write_section(html: &mut String, heading: &str, heads: &[&str], rows: impl It
 
 fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// The middle of some values; `None` without any.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
 }
 
 #[cfg(test)]

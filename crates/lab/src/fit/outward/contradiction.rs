@@ -1,4 +1,4 @@
-//! Stated figures that the data contradict, and figures that are symptoms of something else, in plain words.
+//! Stated figures that the data contradict, a speed that they do not tell, and figures that are symptoms of something else, in plain words.
 
 use seekwise_drives::figure::FigureOrigin;
 use seekwise_drives::key_names::figure;
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::draws::ParameterSpread;
 use super::parameters::JobParameter;
-use super::prior;
+use super::{prior, speeds};
 
 /// Something that the data say against what is known.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -34,10 +34,23 @@ pub(super) fn find_contradictions(
     let contradiction = |index: usize| {
         let it = &parameters[index];
         let (found, interval) = (point[index], spreads[index].interval);
-        let says = contradicted_statement(drive, it, found, interval).or_else(|| symptom(drive, it, found))?;
+        let says = untold_speed(it, interval)
+            .or_else(|| contradicted_statement(drive, it, found, interval))
+            .or_else(|| symptom(drive, it, found))?;
         Some(Contradiction { name: it.parameter.name.clone(), found, interval, says })
     };
     (0..parameters.len()).filter_map(contradiction).collect()
+}
+
+/// A spindle that may turn at another speed, by what was measured.
+fn untold_speed(it: &JobParameter, (low, high): (f64, f64)) -> Option<String> {
+    let is_open = it.parameter.key == figure::MECHANICS_RPM && high / low > 1.0 + speeds::SAME_SPEED;
+    is_open.then(|| {
+        format!(
+            "your data do not tell the speed of the spindle: drives of {low:.0} to {high:.0} rpm meet them as well. Write the label's speed \
+             into the profile that the fit starts from, `mechanics.rpm`; a seek that is shorter by half a turn makes up for a slower spindle"
+        )
+    })
 }
 
 /// A figure that a datasheet or a measurement states, and whose interval does not hold the statement.

@@ -212,8 +212,7 @@ impl<'a, 'b> Descent<'a, 'b> {
                 let change = |(low, high): (&f64, &f64)| (low - high) / (above - below);
                 let column: Slope = sides[0].residuals.iter().zip(&sides[1].residuals).map(change).collect();
                 if column.iter().any(|slope| *slope != 0.0) {
-                    let reach = self.parameters[index].prior.map_or(0.0, |prior| 2.0 * prior.deviation);
-                    self.effects.note(index, column.iter().map(|slope| slope * reach));
+                    self.effects.note(index, column.iter().map(|slope| slope * (above - below)));
                     found.numbers.push(index);
                     found.columns.push(column);
                 }

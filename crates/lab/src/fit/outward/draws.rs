@@ -172,7 +172,7 @@ pub(crate) struct ParameterSpread {
 }
 
 /// The sections of a drive that belong to its write cache and its order of writing.
-const WRITE_KEYS: [&str; 16] = [
+const WRITE_KEYS: [&str; 20] = [
     "cache.dirty_percent",
     "cache.dirty_runs",
     "cache.fills_while_draining",
@@ -187,17 +187,23 @@ const WRITE_KEYS: [&str; 16] = [
     "firmware.destage.policy",
     "firmware.destage.window",
     "firmware.destage.nearest",
+    "firmware.destage.sample",
     "firmware.destage.ageing",
+    "firmware.destage.ageing_after_ms",
+    "firmware.destage.patience",
+    "firmware.destage.round_percent",
     "firmware.destage.max_wait_ms",
 ];
 
 /// The keys of the order of waiting commands.
-const QUEUE_KEYS: [&str; 9] = [
+const QUEUE_KEYS: [&str; 11] = [
     "firmware.revise_ms",
     "firmware.queue.policy",
     "firmware.queue.window",
     "firmware.queue.nearest",
+    "firmware.queue.sample",
     "firmware.queue.ageing",
+    "firmware.queue.ageing_after_ms",
     "firmware.queue.patience",
     "firmware.queue.round_percent",
     "firmware.queue.ahead",

@@ -275,6 +275,27 @@ impl Misfit {
         self.priors.iter().map(|prior| factor(prior, one) * factor(prior, other)).sum()
     }
 
+    /// The share of the figures that counts as independent, from what remains of the percentiles of each job: a drive of another form than the
+    /// modelled one is off smoothly from one percentile to the next, and a dozen such figures tell as much as one. From the correlation r of
+    /// neighbours, (1 - r) / (1 + r), as for the mean of an autoregressive series.
+    pub(crate) fn independent_share(&self, residuals: &[f64], until: FitStage) -> f64 {
+        let (mut squares, mut products) = (0.0, 0.0);
+        for job in 0..self.job_count() {
+            let percentiles = self.rows.iter().zip(residuals);
+            let of_job: Vec<f64> = percentiles
+                .filter(|(row, _)| {
+                    row.job == job && row.class != ScatterClass::Level && row.stage.is_some_and(|stage| stage <= until)
+                })
+                .map(|(_, residual)| *residual)
+                .collect();
+            let mean = of_job.iter().sum::<f64>() / of_job.len().max(1) as f64;
+            squares += of_job.iter().map(|residual| (residual - mean).powi(2)).sum::<f64>();
+            products += of_job.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum::<f64>();
+        }
+        let correlation = if squares > 0.0 { (products / squares).clamp(0.0, MOST_CORRELATED) } else { 0.0 };
+        (1.0 - correlation) / (1.0 + correlation)
+    }
+
     /// Estimates the scatter from what remains of the data of stages up to `until`, with `fitted` numbers found from the same figures.
     pub(crate) fn estimate_scatter(&self, residuals: &[f64], until: FitStage, fitted: f64) -> (Scatter, f64) {
         let weights = self.weights(residuals, until);
@@ -292,8 +313,11 @@ impl Misfit {
         }
         // The common error of each run, as the data and the present scatter give it, and its variance.
         let common = |job: usize| variance * sums[job].0 / (1.0 + variance * sums[job].1);
-        let of_common: f64 =
-            told.iter().map(|&job| common(job).powi(2) + variance / (1.0 + variance * sums[job].1)).sum();
+        let limit = OUTLYING_RUN * self.scatter.run;
+        let of_common: f64 = told
+            .iter()
+            .map(|&job| common(job).clamp(-limit, limit).powi(2) + variance / (1.0 + variance * sums[job].1))
+            .sum();
         // Numbers that were found from the figures take their share of what would remain.
         let lost = (fitted / jobs.max(1) as f64).min(0.8);
         let run_observations = PRIOR_OBSERVATIONS + jobs as f64 * (1.0 - lost);
@@ -317,8 +341,15 @@ impl Misfit {
 /// The least share of what slopes tell that stays when chance is taken off.
 const LEAST_TOLD: f64 = 0.1;
 
+/// The most that neighbouring percentiles count as correlated: then twenty tell as much as one.
+const MOST_CORRELATED: f64 = 0.9;
+
 /// Standard errors from which on a figure is far off, and counts less.
 const FAR: f64 = 3.0;
+
+/// Standard errors that a run counts at most in their estimate: one result that the drive cannot meet must not make all others look noisy.
+/// P. Huber's constant for an estimate that one in ten may mislead. With 2, what five runs with one far off add to the square would not shrink.
+const OUTLYING_RUN: f64 = 1.5;
 
 #[cfg(test)]
 mod tests {
@@ -371,5 +402,33 @@ mod tests {
             it.scatter = it.estimate_scatter(&residuals, FitStage::Writes, 0.0).0;
         }
         assert!((0.035..0.042).contains(&it.scatter.run) && it.scatter.figure[0] < 0.01, "{:?}", it.scatter);
+    }
+
+    /// Residuals that alternate are independent; those that fall smoothly through a job tell as much as few.
+    #[test]
+    fn smooth_residuals_count_as_few() {
+        let percentile = |job| FigureRow { class: ScatterClass::Middle, ..row(job, 1.0, 1.0) };
+        let it = misfit((0..26).map(|at| percentile(at / 13)).collect(), Vec::new());
+        let alternating: Vec<f64> = (0..26).map(|at| if at % 2 == 0 { 0.02 } else { -0.02 }).collect();
+        assert_eq!(it.independent_share(&alternating, FitStage::Writes), 1.0);
+        let smooth: Vec<f64> = (0..26).map(|at| 0.01 * f64::from(at % 13)).collect();
+        assert!(
+            it.independent_share(&smooth, FitStage::Writes) < 0.2,
+            "{}",
+            it.independent_share(&smooth, FitStage::Writes)
+        );
+        assert_eq!(it.independent_share(&[0.0; 26], FitStage::Writes), 1.0);
+    }
+
+    #[test]
+    fn one_result_that_cannot_be_met_does_not_make_the_others_noisy() {
+        let rows: Vec<FigureRow> = (0..5).flat_map(|job| [row(job, 1.0, 1.0), row(job, 1.0, 1.0)]).collect();
+        let mut residuals = vec![0.0; 10];
+        residuals[8..].fill(0.6);
+        let mut it = misfit(rows, Vec::new());
+        for _ in 0..20 {
+            it.scatter = it.estimate_scatter(&residuals, FitStage::Writes, 0.0).0;
+        }
+        assert!(it.scatter.run < 2.0 * USUAL_SCATTER.run, "{:?}", it.scatter);
     }
 }

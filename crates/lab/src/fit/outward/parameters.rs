@@ -5,6 +5,7 @@ use seekwise_drives::figure::{Figure, FigureOrigin, FigureValue, ZoneRow};
 use seekwise_drives::key_names::figure;
 use seekwise_drives::profile::DriveFile;
 
+use super::draws;
 use super::prior::{self, FitStage, NumberPrior};
 use crate::fit::parameter::{FigureMark, Parameter, ParameterDomain, has_seek_table, movable_mark, rule_parameter};
 use crate::fit::ranges::{self, ParameterRange};
@@ -54,7 +55,21 @@ pub(crate) fn collect_job_parameters(drive: &DriveFile, only_keys: &[String]) ->
     }
     let absent = ranges::RULES.iter().map(|rule| rule.key).filter(|key| drive.figure(key).is_none() && is_chosen(key));
     all.extend(absent.filter_map(|key| job_rule(rule_parameter(key, None, FigureMark::Absent))));
+    add_choices_of_catalogue(drive, &mut all);
     all
+}
+
+/// Adds what drives of the catalogue have to the choices of rules, so that each drive's rules can be tried together.
+fn add_choices_of_catalogue(drive: &DriveFile, all: &mut [JobParameter]) {
+    let donors = draws::donors(drive);
+    for Parameter { key, form, .. } in all.iter_mut().map(|it| &mut it.parameter) {
+        let (Some(_), ParameterDomain::Choice(words)) = (ranges::find_rule(key), form) else { continue };
+        for word in donors.iter().filter_map(|donor| Some(donor.figure(key)?.value.to_string())) {
+            if !words.contains(&word) {
+                words.push(word);
+            }
+        }
+    }
 }
 
 /// Attained rates of links in MB/s: parallel ATA (33, 66, 100 and 133 MB/s) and SATA 1.5 Gb/s at the share of 0.88 that was measured on one;
@@ -141,5 +156,19 @@ mod tests {
         assert_eq!(link.parameter.form, ParameterDomain::Choice(words.map(str::to_owned).to_vec()));
         let only = collect_job_parameters(&drive, &["link.rate_mb_s".to_owned()]);
         assert_eq!(only.iter().map(|it| it.parameter.key).collect::<Vec<_>>(), ["link.rate_mb_s"]);
+    }
+
+    /// A drive whose rules are those of another one of the catalogue must be within reach of one change.
+    #[test]
+    fn the_rules_of_every_drive_like_it_can_be_tried_together() {
+        let drive = catalogue::load_drive("travelstar-5k250-160").unwrap();
+        let all = collect_job_parameters(&drive, &[]);
+        let families = draws::rule_families(&drive, &all);
+        let of_queues = families.iter().filter(|family| family.stage == FitStage::Queue);
+        assert_eq!(of_queues.count(), draws::donors(&drive).len());
+        let nearest = all.iter().position(|it| it.parameter.key == "firmware.queue.nearest").unwrap();
+        let has_three =
+            |(index, value): &(usize, f64)| *index == nearest && all[nearest].parameter.format_value(*value) == "3";
+        assert!(families.iter().any(|family| family.change.iter().any(has_three)), "the Barracuda's nearest of three");
     }
 }
