@@ -320,13 +320,17 @@ impl Trial<'_> {
 }
 
 /// Returns a profile's text with another average seek, which a datasheet states. The full stroke follows as profiles of
-/// the catalogue infer it.
+/// the catalogue infer it. What the replaced line cited is cited further: a source that nothing cites is an error.
 fn state_average(text: &str, single_ms: f64, average_ms: f64) -> Result<String, String> {
     let full_ms = single_ms + 2.1 * (average_ms - single_ms);
     let mut replaced = 0;
     let mut replace = |line: &str| {
         let figure = match line.split('=').next().unwrap_or("").trim() {
-            "average_ms" => format!("average_ms = {{ value = {average_ms:.3}, datasheet = \"average seek, read\" }}"),
+            "average_ms" => {
+                let word = |text: &str| text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or("").to_owned();
+                let cited: String = line.split('@').skip(1).map(|rest| format!(", not of @{}", word(rest))).collect();
+                format!("average_ms = {{ value = {average_ms:.3}, datasheet = \"average seek, read{cited}\" }}")
+            }
             "full_ms" => {
                 format!("full_ms = {{ value = {full_ms:.3}, inferred = \"single + 2.1 x (average - single)\" }}")
             }
@@ -437,6 +441,9 @@ mod tests {
             stated.contains("\nfull_ms = { value = 17.800, inferred =") && stated.ends_with("\naverage_seek_ms = 3\n")
         );
         assert!(state_average("points = []\n", 1.0, 9.0).is_err());
+        let cites =
+            state_average(&text.replace("{ value = 1 }", "{ value = 1, fitted = \"@fit; was 8\" }"), 1.0, 9.0).unwrap();
+        assert!(cites.contains("datasheet = \"average seek, read, not of @fit\""), "{cites}");
         let interval = |truth, low, high| Interval { key: JUDGED[0], with_writes: false, truth, low, high };
         assert!(interval(8.0, 7.0, 8.0).is_held() && !interval(8.1, 7.0, 8.0).is_held());
         assert_eq!(interval(8.0, 7.0, 9.0).relative_width(), 0.25);
