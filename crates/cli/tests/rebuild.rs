@@ -111,3 +111,47 @@ fn words_of_the_field_lead_to_the_commands() {
     );
     assert!(refused.code == 2 && refused.err.contains("at.TIME.array.replace"), "{}", refused.err);
 }
+
+/// Twenty arrays of 200 GB members by stretches and whole: levels, and policies with users a second. The last sees a second loss.
+const LEVELS: [(&str, &str, [u32; 5]); 4] = [
+    ("raid-1", "2", [30, 10, 30, 20, 30]),
+    ("raid-10", "4", [30, 10, 30, 20, 30]),
+    ("raid-5", "4", [60, 20, 60, 40, 60]),
+    ("raid-6", "6", [40, 20, 60, 40, 60]),
+];
+const POLICIES: [&str; 5] = ["md", "idle", "fixed:50m", "steady:2", "zfs"];
+
+#[test]
+fn stretches_are_as_good_as_the_how_to_says() {
+    if !std::env::var("SEEKWISE_DRAWS").is_ok_and(|draws| draws == "all") {
+        return println!("skipped: the twenty arrays are compared with SEEKWISE_DRAWS=all");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let init = ["init", "drive", "--like", "exos-x18", "--capacity", "200g", "-o", "d.toml"];
+    run_program(folder.path(), &init).success_stdout();
+    let cases = LEVELS.iter().flat_map(|level| POLICIES.iter().zip(level.2).map(move |pair| (level, pair)));
+    let (mut held, mut near) = (0, 0);
+    for ((level, drives, _), (policy, users)) in cases {
+        let users = users.to_string();
+        let mut words = vec!["rebuild", "--on", "d.toml", "--array", level, "--drives", drives, "--users", &users];
+        words.extend(["--policy", policy, "--json"]);
+        if (*level, *policy) == ("raid-6", "md") {
+            words.extend(["--next-loss", "0.2"]);
+        }
+        let ask = |how: &[&str]| run_program(folder.path(), &[&words[..], how].concat()).json()["policies"][0].clone();
+        let (whole, short) = (ask(&["--whole"]), ask(&["--stretches", "24"]));
+        let hours = |it: &Value| it["hours"].as_f64().unwrap();
+        let longest = |it: &Value| {
+            let phases = it["phases"].as_array().unwrap().iter().filter(|phase| phase["mb_per_s"].is_number());
+            phases.max_by(|a, b| hours(a).total_cmp(&hours(b))).unwrap()["users"]["p99_ms"].as_f64().unwrap()
+        };
+        let off = [hours(&short) / hours(&whole) - 1.0, longest(&short) / longest(&whole) - 1.0];
+        println!("{level} {policy}: hours {:+.1} %, p99 {:+.1} %", 100.0 * off[0], 100.0 * off[1]);
+        assert!(off[0].abs() < 0.02 && off[1].abs() < 0.12, "{level} {policy}: {off:?}");
+        let [low, high] = [0, 1].map(|end| short["interval"][end].as_f64().unwrap());
+        held += u32::from((low..=high).contains(&hours(&whole)));
+        near += u32::from(off[1].abs() < 0.05);
+    }
+    println!("the interval holds {held} of 20; p99 within 5 % in {near}");
+    assert!(held >= 14 && near >= 14, "{held} {near}");
+}

@@ -11,6 +11,9 @@ use crate::workers::Workers;
 /// Steps in which a pass along the members is added up.
 const STEPS: u32 = 4000;
 
+/// How far the line between two stretches goes on beyond them, in their distance.
+const BEYOND: [f64; 2] = [-1.0, 2.0];
+
 /// Standard errors of an interval of 95 %.
 const OF_95_PERCENT: f64 = 2.0;
 
@@ -25,14 +28,16 @@ struct PaceTable {
 }
 
 impl PaceTable {
-    /// The stretches around a sector, with their shares; the outermost ones stand for what is beyond them.
+    /// The stretches around a sector, with their shares. Beyond the middle of an outermost one the line through two goes on, as the density
+    /// of tracks does: on short members that is several per cent of the way.
     fn around(&self, sector: f64) -> Option<[(usize, f64); 2]> {
         let place = |index: usize| self.stretches[index].pace.map(|pace| pace.sector);
         let last = self.stretches.len() - 1;
-        let above = (0..=last).find(|&index| place(index).is_some_and(|at| at >= sector)).unwrap_or(last);
+        let above = (1..=last).find(|&index| place(index).is_some_and(|at| at >= sector)).unwrap_or(last);
         let below = above.saturating_sub(1);
         let (low, high) = (place(below)?, place(above)?);
-        let share = if high > low { ((sector - low) / (high - low)).clamp(0.0, 1.0) } else { 1.0 };
+        let [least, most] = BEYOND;
+        let share = if high > low { ((sector - low) / (high - low)).clamp(least, most) } else { 1.0 };
         Some([(below, 1.0 - share), (above, share)])
     }
 
@@ -188,34 +193,51 @@ pub(super) fn answer_from_stretches(
         (None, _) => &[true],
     };
     let kinds: Vec<(u32, bool)> = losts.iter().flat_map(|&lost| users.iter().map(move |&with| (lost, with))).collect();
-    let mut states: Vec<ArrayState> = Vec::new();
-    for &(lost, with_users) in &kinds {
-        states.extend((0..count).map(|index| {
-            // The last one is at the slow inner end.
-            let sector = length / u64::from(count.max(2) - 1) * u64::from(index);
-            let sync = Some(array.sync(lost, sector));
-            ArrayState { lost: array.first_lost(lost), sync, with_users }
-        }));
-    }
+    let state_at = |(lost, with_users): (u32, bool), sector: u64| {
+        let sync = Some(array.sync(lost, sector));
+        ArrayState { lost: array.first_lost(lost), sync, with_users }
+    };
     let quiet = |lost| ArrayState { lost: array.first_lost(lost), sync: None, with_users: true };
+    let before_last = u64::from(count.max(2) - 1);
+    // The last one goes on half as fast as the first, or little faster.
+    let places: Vec<u64> = (0..before_last).map(|index| (length + lead / 2) / before_last * index).collect();
+    let mut states: Vec<ArrayState> =
+        kinds.iter().flat_map(|&kind| places.iter().map(move |&sector| state_at(kind, sector))).collect();
     states.extend([quiet(0), quiet(array.lost)]);
-    let all = states.len() as u64;
-    let numbered: Vec<(u64, &ArrayState)> = (1..).zip(&states).collect();
-    let simulated: Result<Vec<Stretch>, String> = Workers::Shared.map(&numbered, |(number, state)| {
+    let all = (states.len() + kinds.len()) as u64;
+    let simulate = |(number, state): &(u64, ArrayState)| {
         let stretch = simulate_stretch(array, state, *number);
         on_stretch(all);
         stretch
-    });
-    let mut stretches = simulated?;
-    let waiting = stretches.pop().ok_or("no stretch")?;
-    let whole = stretches.pop().ok_or("no stretch")?;
-    let mut tables: Vec<PaceTable> = Vec::new();
-    for &(lost, with_users) in kinds.iter().rev() {
-        let of_state = stretches.split_off(stretches.len() - count as usize);
-        let zeros = || vec![0.0; count as usize];
-        tables.push(PaceTable { lost, with_users, stretches: of_state, sectors: zeros(), hours: zeros() });
+    };
+    let first_last = states.len() as u64 + 1;
+    let mut stretches = simulate_all((1..).zip(states).collect(), simulate)?;
+    let (waiting, whole) = (stretches.pop().ok_or("no stretch")?, stretches.pop().ok_or("no stretch")?);
+    let mut of_kinds: Vec<Vec<Stretch>> = Vec::new();
+    for _ in &kinds {
+        of_kinds.push(stretches.drain(..places.len()).collect());
     }
+    // The last stretch comes to the inner end, where all is slowest.
+    let lasts = kinds.iter().zip(&of_kinds).map(|(&kind, stretches)| {
+        let rate = stretches.last().and_then(|it| it.pace).map_or(fastest, |pace| 1.0 / pace.seconds_per_sector);
+        state_at(kind, array.sectors - ((rebuilding_seconds() * rate) as u64).min(array.sectors))
+    });
+    let lasts = simulate_all((first_last..).zip(lasts).collect(), simulate)?;
+    let table = |((&(lost, with_users), mut stretches), last): ((&(u32, bool), Vec<Stretch>), Stretch)| {
+        stretches.push(last);
+        let zeros = vec![0.0; stretches.len()];
+        PaceTable { lost, with_users, stretches, sectors: zeros.clone(), hours: zeros }
+    };
+    let tables = kinds.iter().zip(of_kinds).zip(lasts).map(table).collect();
     assemble(array, tables, [whole, waiting])
+}
+
+/// Simulates numbered stretches, several at once.
+fn simulate_all(
+    states: Vec<(u64, ArrayState)>,
+    simulate: impl Fn(&(u64, ArrayState)) -> Result<Stretch, String> + Sync,
+) -> Result<Vec<Stretch>, String> {
+    Workers::Shared.map(&states, simulate)
 }
 
 /// Adds up the course, and makes the answer of it.
@@ -257,7 +279,6 @@ fn assemble(
         course
             .tables
             .iter()
-            .rev()
             .filter(|table| !is_over || table.hours.iter().sum::<f64>() > 0.0)
             .map(|table| sync_phase(array, table, is_over)),
     );

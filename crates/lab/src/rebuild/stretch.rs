@@ -158,16 +158,18 @@ pub(super) fn simulate_stretch(array: &ArrayUnderSync<'_>, state: &ArrayState, n
     }
     drop(running.take_latency());
     let failures = running.failures();
-    let (from, mut rates, mut ended) = (sectors_done(&running.counts()), Vec::new(), running.counts().ended > 0);
-    let mut before = from;
-    for _ in 0..BLOCKS {
+    let (from, mut rates, mut latency) = (sectors_done(&running.counts()), Vec::new(), Histogram::default());
+    let (mut before, mut ended, mut blocks) = (from, running.counts().ended > 0, 0);
+    while blocks < BLOCKS && !ended {
         running.pass(BLOCK)?;
-        ended |= running.counts().ended > 0;
-        let after = sectors_done(&running.counts());
+        let of_block = running.take_latency();
+        ended = running.counts().ended > 0;
         if !ended {
+            let after = sectors_done(&running.counts());
             rates.push((after - before) as f64 / (BLOCK.nanos() as f64 / 1e9));
+            latency.merge(&of_block);
+            (before, blocks) = (after, blocks + 1);
         }
-        before = after;
     }
     let mean = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
     let pace = (state.sync.is_some() && mean > 0.0).then(|| {
@@ -179,8 +181,8 @@ pub(super) fn simulate_stretch(array: &ArrayUnderSync<'_>, state: &ArrayState, n
     Ok(Stretch {
         pace,
         ended,
-        latency: running.take_latency(),
-        seconds: f64::from(BLOCKS) * BLOCK.nanos() as f64 / 1e9,
+        latency,
+        seconds: f64::from(blocks) * BLOCK.nanos() as f64 / 1e9,
         failures: running.failures() - failures,
     })
 }
