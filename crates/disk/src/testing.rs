@@ -33,7 +33,8 @@ pub use self::image::{ImageSector, SectorImage, SectorPlace};
 pub use self::mirror_copies::BlockCopies;
 pub use self::parity::{UnrecoverableBlock, VolumeMembers};
 pub use self::stacks::{
-    SmallDrive, SmallStack, random_array, random_discipline, random_profile, random_stack, random_tall_stack,
+    SmallDrive, SmallStack, random_array, random_discipline, random_profile, random_stack, random_sync_policy,
+    random_tall_stack,
 };
 pub use self::violation::Violation;
 pub use crate::stack::Layer;

@@ -638,7 +638,7 @@ fn random_bitmap(spec: &ArraySpec, rng: &mut Rng) -> Option<BitmapSpec> {
 }
 
 /// md's policy of rebuilds and checks, or any other one.
-fn random_sync_policy(rng: &mut Rng) -> SyncPolicy {
+pub fn random_sync_policy(rng: &mut Rng) -> SyncPolicy {
     let pieces = SyncPieces {
         sectors: pick_one(rng, &[8, 24, 64, 2048]),
         in_flight: pick_one(rng, &[1, 2, 16]),
