@@ -1,4 +1,4 @@
-//! `cargo xtask md [ROWS.toml] [--runs 3] [--program PATH]`: Linux's md in a virtual machine beside the model's arrays.
+//! `cargo xtask md [ROWS.toml] [--runs 3] [--program PATH] [--rebuild]`: Linux's md in a virtual machine beside the model's arrays.
 //! Debian's kernel in QEMU runs fio on arrays of null_blk members, and the model the same jobs on the same arrays; for
 //! each row stands how many bytes the members read and wrote for each byte of the program, and how many flushes reached
 //! them.
@@ -8,6 +8,7 @@
 //! | `rows` | the rows, from a TOML file |
 //! | `counts` | what members did, by the console and by the model's JSON |
 //! | `image` | the virtual machine: its kernel, its files, its run |
+//! | `rebuild` | with `--rebuild`, instead of the rows: a member that md rebuilds, on disks of `seekwise serve` |
 //!
 //! With one processor the virtual machine is deterministic: QEMU counts instructions (`-icount`) as the time of a
 //! processor of 10⁹ a second, so that nothing depends on the host. With two, md's thread works at the same time as the
@@ -18,6 +19,7 @@
 
 mod counts;
 mod image;
+mod rebuild;
 mod rows;
 
 use std::path::{Path, PathBuf};
@@ -42,14 +44,17 @@ struct Options {
     rows: PathBuf,
     runs: usize,
     program: Option<PathBuf>,
+    /// A rebuild instead of the rows.
+    rebuild: bool,
 }
 
 impl Options {
     fn parse(words: &[&str]) -> Option<Self> {
-        let mut options = Self { rows: crate::root().join(ROWS), runs: RUNS, program: None };
+        let mut options = Self { rows: crate::root().join(ROWS), runs: RUNS, program: None, rebuild: false };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match *word {
+                "--rebuild" => options.rebuild = true,
                 "--program" => options.program = Some(PathBuf::from(words.next()?)),
                 "--runs" => options.runs = words.next()?.parse().ok().filter(|runs| *runs > 0)?,
                 option if option.starts_with('-') => return None,
@@ -63,7 +68,7 @@ impl Options {
 /// Runs the command.
 pub fn md(words: &[&str]) -> ExitCode {
     let Some(options) = Options::parse(words) else {
-        eprintln!("cargo xtask md [ROWS.toml] [--runs {RUNS}] [--program PATH]");
+        eprintln!("cargo xtask md [ROWS.toml] [--runs {RUNS}] [--program PATH] [--rebuild]");
         return ExitCode::from(2);
     };
     match compare(options) {
@@ -81,19 +86,22 @@ fn compare(options: Options) -> Result<(), String> {
     let rows = Rows::parse(&text).map_err(|why| format!("{file}: {why}"))?;
     let folder = crate::target().join("md");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let image = match image::Image::build(&folder, &rows.guest_script())? {
-        Ok(image) => image,
-        Err(missing) => {
-            println!("skipped: {missing}");
-            return Ok(());
-        }
-    };
     let program = match options.program {
         Some(program) => program,
         None if matches!(command(&["cargo", "build", "--release", "--locked"], &[]), Ended::Passed) => {
             crate::target().join("release/seekwise")
         }
         None => return Err("the program was not built".to_owned()),
+    };
+    if options.rebuild {
+        return rebuild::compare(&program, &folder);
+    }
+    let image = match image::Image::build(&folder, "init", &rows.guest_script())? {
+        Ok(image) => image,
+        Err(missing) => {
+            println!("skipped: {missing}");
+            return Ok(());
+        }
     };
     println!("{} rows; the virtual machine's files and its console: {}", rows.rows.len(), folder.display());
     let mut runs = vec![image.run(Processors::OneCounted, rows.rows.len())?];

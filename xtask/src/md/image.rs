@@ -1,5 +1,5 @@
-//! The virtual machine of `cargo xtask md`: Debian's kernel, and an archive of initial files with a shell, fio and md's
-//! drivers, in QEMU without any right of the host. The kernel's package is fetched below `target/md` once.
+//! The virtual machine of `cargo xtask md`: Debian's kernel, and an archive of initial files with a shell, fio, and drivers
+//! of md and of its members, in QEMU without any right of the host. The kernel's package is fetched below `target/md` once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,12 @@ use crate::guest::{fetch_kernel, shell};
 const MODULES: &[&str] = &[
     "configfs",
     "null_blk",
+    "virtio_ring",
+    "virtio",
+    "virtio_pci_modern_dev",
+    "virtio_pci_legacy_dev",
+    "virtio_pci",
+    "virtio_blk",
     "crc32c_generic",
     "libcrc32c",
     "xor",
@@ -58,8 +64,8 @@ pub struct Image {
 }
 
 impl Image {
-    /// Builds it, with a script of rows. The inner error says what is missing on this machine.
-    pub fn build(folder: &Path, rows: &str) -> Result<Result<Self, String>, String> {
+    /// Builds it, with a first process below `xtask/md` and its script of rows. The inner error says what is missing on this machine.
+    pub fn build(folder: &Path, init: &str, rows: &str) -> Result<Result<Self, String>, String> {
         for (program, package) in PROGRAMS {
             let found = Command::new("which").arg(program).stdout(Stdio::null()).status();
             if !found.is_ok_and(|status| status.success()) {
@@ -77,13 +83,13 @@ impl Image {
             },
         };
         let image = Self { folder: folder.to_owned(), kernel };
-        image.write_initial_files(rows)?;
+        image.write_initial_files(init, rows)?;
         Ok(Ok(image))
     }
 
     /// Writes the archive of the kernel's initial files. It is not compressed: that would take an emulated processor
     /// longer than the jobs.
-    fn write_initial_files(&self, rows: &str) -> Result<(), String> {
+    fn write_initial_files(&self, init: &str, rows: &str) -> Result<(), String> {
         let root = self.folder.join("root");
         if root.exists() {
             fs::remove_dir_all(&root).map_err(|error| format!("{}: {error}", root.display()))?;
@@ -102,13 +108,24 @@ impl Image {
                      cp \"$(find kernel/lib/modules -name $module.ko)\" root/modules/
                      echo $module.ko
                  done > root/modules/order",
-                crate::root().join("xtask/md/init").display(),
+                crate::root().join("xtask/md").join(init).display(),
                 MODULES.join(" ")
             ),
         )?;
         fs::write(root.join("rows"), rows).map_err(|error| format!("{}: {error}", root.display()))?;
         shell(&self.folder, "(cd root; find . | cpio --quiet -o -H newc) > start.cpio")?;
         Ok(())
+    }
+
+    /// QEMU with such processors, whose console goes to a file.
+    pub fn machine(&self, processors: &[&str], console: &Path) -> Command {
+        let mut qemu = Command::new("timeout");
+        qemu.arg(LONGEST.to_string()).arg("qemu-system-x86_64").args(processors);
+        qemu.args(["-M", "q35", "-cpu", "max", "-m", "1024", "-nic", "none", "-no-reboot"]);
+        qemu.args(["-display", "none", "-monitor", "none"]).arg("-serial").arg(format!("file:{}", console.display()));
+        qemu.arg("-kernel").arg(&self.kernel).arg("-initrd").arg(self.folder.join("start.cpio"));
+        qemu.args(["-append", "console=ttyS0 quiet panic=1 mitigations=off slab_nomerge"]).stdin(Stdio::null());
+        qemu
     }
 
     /// Runs the rows; returns the counts of each, or none for a row whose job failed.
@@ -118,12 +135,7 @@ impl Image {
             Processors::Two => ("two", &["-smp", "2", "-accel", "tcg,thread=multi"]),
         };
         let console = self.folder.join(format!("console-{name}.txt"));
-        let mut qemu = Command::new("timeout");
-        qemu.arg(LONGEST.to_string()).arg("qemu-system-x86_64").args(options);
-        qemu.args(["-M", "q35", "-cpu", "max", "-m", "1024", "-nic", "none", "-no-reboot"]);
-        qemu.args(["-display", "none", "-monitor", "none"]).arg("-serial").arg(format!("file:{}", console.display()));
-        qemu.arg("-kernel").arg(&self.kernel).arg("-initrd").arg(self.folder.join("start.cpio"));
-        qemu.args(["-append", "console=ttyS0 quiet panic=1 mitigations=off slab_nomerge"]).stdin(Stdio::null());
+        let mut qemu = self.machine(options, &console);
         let status = qemu.status().map_err(|error| format!("qemu-system-x86_64: {error}"))?;
         let text = fs::read(&console).map_err(|error| format!("{}: {error}", console.display()))?;
         let text = String::from_utf8_lossy(&text);
