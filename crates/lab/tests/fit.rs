@@ -237,7 +237,7 @@ fn the_profile_says_what_it_was_fitted_to_and_is_read_back() {
 pub fn curve() -> Vec<FitData> {
     let drive = catalogue::load_drive(DRIVE).unwrap();
     let curve =
-        "rw,depth,iops,mean\nrandread,1,70,14.3\nrandread,2,70,28.6\nrandread,4,71,56.3\nrandwrite,1,150,6.67\n";
+        "rw,depth,iops,mean\nrandread,1,70,14.3\nrandread,2,70,28.6\nrandread,4,71,56.3\nrandwrite,1,130,7.69\n";
     let named = [FileArgument::parse("c.csv,hold=none").unwrap()];
     sources::parse_data(&named, &[curve.to_owned()], 0.0, &drive, catalogue::find_text(DRIVE).unwrap()).unwrap().0
 }

@@ -346,8 +346,8 @@ fn told_numbers(
     let reason = |index: usize| match is_told(index) {
         _ if point[index] != origin[index] => None,
         _ if spread.is_none() && ended_early => Some(RejectionReason::NotJudged),
-        _ if spread.is_none() => Some(RejectionReason::NotBetter),
         _ if !is_felt(index) => Some(RejectionReason::NotFelt),
+        _ if spread.is_none() => Some(RejectionReason::NotBetter),
         Some(true) => Some(RejectionReason::NotMoved),
         Some(false) => Some(RejectionReason::TooLittle),
         None => Some(RejectionReason::NotTold),
