@@ -6,7 +6,7 @@
 //!        | whole                          figure = "iops" | "bytes_per_s" | "mean" | "p50" | "p90" | "p95" | … | "max"
 //!                                         | "since_due" | "since_due.p50" | … | "since_due.max"
 //! whole  = "cpu" | "ios_per_cpu_second" | "wall_ns" | "processor_ns" | "elapsed" | "array.read_per_byte_written"
-//!        | "array.written_per_byte_written"
+//!        | "array.written_per_byte_written" | "array.sync_mb_per_s"
 //! ```
 //! `all` means reads and writes together. A job is a section of a fio file, an Iometer worker or a program of a scene, by its
 //! name; operations are those of a program (`operations.copy.per_s`). `flush`, `commit`, `job:NAME` and `operations.NAME`
@@ -49,7 +49,7 @@ pub enum MetricScope {
     Operations(String),
 }
 
-/// A figure; the last seven are of the whole run.
+/// A figure; the last eight are of the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Statistic {
     /// Requests a second; more is better.
@@ -104,12 +104,14 @@ pub enum Statistic {
     ReadPerByteWritten,
     /// Bytes that an array's members wrote for each byte written; less is better.
     WrittenPerByteWritten,
+    /// Megabytes a second of a member that a rebuild writes or a check reads; more is better.
+    SyncMbPerS,
 }
 
 use Statistic::*;
 
 /// All figures: the word, the title, and the unit.
-const FIGURES: [(Statistic, &str, &str, &str); 25] = [
+const FIGURES: [(Statistic, &str, &str, &str); 26] = [
     (Iops, "iops", "requests per second", "requests/s"),
     (BytesPerS, "bytes_per_s", "bytes per second", "bytes/s"),
     (Mean, "mean", "mean response time", "ms"),
@@ -145,10 +147,11 @@ const FIGURES: [(Statistic, &str, &str, &str); 25] = [
         "bytes that the members wrote, for each byte written",
         "bytes/byte",
     ),
+    (SyncMbPerS, "array.sync_mb_per_s", "rate of the rebuild or check on each member", "MB/s"),
 ];
 
 /// Other words for figures: those of older studies, common ones, and those of `seekwise run --json`.
-const ALIASES: [(&str, Statistic); 51] = [
+const ALIASES: [(&str, Statistic); 52] = [
     ("requests/s", Iops),
     ("per_s", Iops),
     ("rate", Iops),
@@ -200,13 +203,14 @@ const ALIASES: [(&str, Statistic); 51] = [
     ("members.read_per_byte", ReadPerByteWritten),
     ("members.written_per_byte", WrittenPerByteWritten),
     ("write amplification", WrittenPerByteWritten),
+    ("drive.syncs.mb_per_s", SyncMbPerS),
 ];
 
 /// The metrics that an error offers.
 const EXPECTED: &str = "iops, bytes_per_s (MB/s), mean, p50, p90, p95, p99, p99.9, p99.99, max, of paced jobs since_due, \
                         since_due.p99, …, alone or behind `read.`, `write.`, `flush.`, `commit.`, `job:NAME.` or `operations.NAME.` \
                         (per_s, mean, …); cpu, ios_per_cpu_second, elapsed; of arrays array.read_per_byte_written, \
-                        array.written_per_byte_written; where runs are measured, wall_ns, processor_ns";
+                        array.written_per_byte_written, array.sync_mb_per_s; where runs are measured, wall_ns, processor_ns";
 
 impl Statistic {
     /// The word that names it.
@@ -221,7 +225,7 @@ impl Statistic {
 
     /// True if more is better.
     pub fn higher_is_better(self) -> bool {
-        matches!(self, Iops | BytesPerS | IosPerCpuSecond)
+        matches!(self, Iops | BytesPerS | IosPerCpuSecond | SyncMbPerS)
     }
 
     /// The word of the corresponding figure of the response time (`p99`), if this is a figure since requests were due
@@ -235,7 +239,13 @@ impl Statistic {
     fn is_of_whole_run(self) -> bool {
         matches!(
             self,
-            Cpu | IosPerCpuSecond | WallNs | ProcessorNs | Elapsed | ReadPerByteWritten | WrittenPerByteWritten
+            Cpu | IosPerCpuSecond
+                | WallNs
+                | ProcessorNs
+                | Elapsed
+                | ReadPerByteWritten
+                | WrittenPerByteWritten
+                | SyncMbPerS
         )
     }
 
@@ -319,6 +329,7 @@ impl Metric {
             IosPerCpuSecond => "cpu.ios_per_cpu_second".to_owned(),
             WallNs | ProcessorNs => format!("cost.{}", self.figure.word()),
             ReadPerByteWritten | WrittenPerByteWritten => self.figure.word().to_owned(),
+            SyncMbPerS => "drive.syncs.mb_per_s".to_owned(),
             figure => match figure.response_word_of_since_due() {
                 Some(word) => format!("{whose}.since_due_ms.{}", word.replace('.', "_")),
                 None => format!("{whose}.response_ms.{}", figure.word().replace('.', "_")),

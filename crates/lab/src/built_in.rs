@@ -28,6 +28,12 @@ pub const JOBS: &[BuiltInJob] = &[
         ],
     },
     BuiltInJob {
+        name: "array-users",
+        purpose: "users of an array: reads and writes of 8 KiB that arrive at random over all of it",
+        text: include_str!("../studies/jobs/array-users.fio"),
+        variables: &[("READS", "35"), ("WRITES", "15"), ("RUNTIME", "60s")],
+    },
+    BuiltInJob {
         name: "copy-halves",
         purpose: "from the first half of the blocks to the second: of two drives, from one to the other",
         text: include_str!("../studies/jobs/copy-halves.fio"),

@@ -93,7 +93,7 @@ impl DifferenceWords {
     /// The words for a metric.
     pub const fn for_metric(metric: &Metric) -> DifferenceWords {
         match metric.figure {
-            Statistic::Iops | Statistic::BytesPerS => RATE,
+            Statistic::Iops | Statistic::BytesPerS | Statistic::SyncMbPerS => RATE,
             Statistic::Cpu => PROCESSOR,
             Statistic::ProcessorNs => PROCESSOR_TIME,
             Statistic::IosPerCpuSecond => PER_CORE,

@@ -56,6 +56,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("f-start", include_str!("../../studies/f-start.toml")),
     ("two-programs", include_str!("../../studies/two-programs.toml")),
     ("reader-beside-stream", include_str!("../../studies/reader-beside-stream.toml")),
+    ("rebuild-policy", include_str!("../../studies/rebuild-policy.toml")),
     ("ide-channel", include_str!("../../studies/ide-channel.toml")),
     ("scsi-bus", include_str!("../../studies/scsi-bus.toml")),
 ];

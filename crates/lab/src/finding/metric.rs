@@ -55,6 +55,7 @@ pub(crate) fn value_in_run(metric: &Metric, record: &RunRecord) -> Option<f64> {
         Statistic::WrittenPerByteWritten => {
             return record.array.as_ref().and_then(|array| array.written_per_byte_written);
         }
+        Statistic::SyncMbPerS => return record.drive.syncs.as_ref().and_then(|syncs| syncs.mb_per_s),
         figure => figure,
     };
     let (response, per_s, bytes_per_s) = match &metric.whose {

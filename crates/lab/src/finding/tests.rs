@@ -55,6 +55,8 @@ pub(super) fn record(cell: usize, run: u32) -> RunRecord {
         "all":{view},"read":{view},"write":{none},"flush":{none},"cpu":{{"percent":20.0,"ios_per_cpu_second":500.0}},
         "array":{{"reads":1,"read_bytes":8,"writes":1,"written_bytes":8,"read_per_byte_read":1.0,"read_per_byte_written":2.0,
         "written_per_byte_written":2.0,"read_modify_writes":1,"reconstruct_writes":0,"members":[]}},
+        "drive":{{"flushes":0,"seeks":0,"reversals":0,"bitmap_writes":0,
+        "syncs":{{"rebuilt_sectors":1,"checked_sectors":0,"ended":0,"drains":0,"mb_per_s":50.0}}}},
         "cost":{{"wall_ns":300.0,"processor_ns":200.0}},"anatomy_ms":{{"rotation":10.0}},"warnings":[]}}"#
     );
     record_with(&text)
@@ -90,6 +92,7 @@ pub(super) fn times(run: &mut RunRecord, figure: Statistic, by: f64) {
         Statistic::WallNs => run.cost.as_mut().unwrap().wall_ns *= by,
         Statistic::ProcessorNs => *run.cost.as_mut().unwrap().processor_ns.as_mut().unwrap() *= by,
         Statistic::Elapsed => run.elapsed_s *= by,
+        Statistic::SyncMbPerS => *run.drive.syncs.as_mut().unwrap().mb_per_s.as_mut().unwrap() *= by,
         Statistic::ReadPerByteWritten => {
             *run.array.as_mut().unwrap().read_per_byte_written.as_mut().unwrap() *= by;
         }
@@ -136,7 +139,8 @@ fn outcomes(study: &Study, by: f64, spread: f64) -> [Outcome; 3] {
     })
 }
 
-const RATES: [Statistic; 3] = [Statistic::Iops, Statistic::BytesPerS, Statistic::IosPerCpuSecond];
+const RATES: [Statistic; 4] =
+    [Statistic::Iops, Statistic::BytesPerS, Statistic::IosPerCpuSecond, Statistic::SyncMbPerS];
 
 const TIMES: [Statistic; 22] = [
     Statistic::Mean,
