@@ -84,8 +84,8 @@ impl Case {
 struct MemberWork {
     bytes: f64,
     commands: f64,
-    /// The share of commands that begin before the end of an earlier one.
-    out_of_order: f64,
+    /// The share of commands that begin before the end of an earlier one; none for the model, whose results do not say it.
+    out_of_order: Option<f64>,
 }
 
 /// A rebuild as it was observed.
@@ -125,13 +125,9 @@ fn print_case(case: &Case, measured: &Rebuild, model: &Rebuild) {
     println!("\n{}", case.words());
     println!("                     MB   commands  KiB each  out of order %");
     let line = |who: &str, work: &MemberWork| {
+        let out_of_order = work.out_of_order.map_or("-".to_owned(), |share| format!("{:.1}", 100.0 * share));
         let each = work.bytes / work.commands.max(1.0) / 1024.0;
-        println!(
-            "{who:16} {:7.1}  {:9.0}  {each:8.1}  {:14.1}",
-            work.bytes / 1e6,
-            work.commands,
-            100.0 * work.out_of_order
-        );
+        println!("{who:16} {:7.1}  {:9.0}  {each:8.1}  {:>14}", work.bytes / 1e6, work.commands, out_of_order);
     };
     line("md, reads", &measured.read);
     line("model, reads", &model.read);
@@ -174,7 +170,7 @@ fn run_model(program: &Path, folder: &Path, member: &Path, case: &Case) -> Resul
     let members = run["array"]["members"].as_array().ok_or("the model does not say what its members did")?;
     let work = |value: &Value, bytes: &str, commands: &str| {
         let number = |key: &str| value[key].as_f64().unwrap_or(0.0);
-        MemberWork { bytes: number(bytes), commands: number(commands), out_of_order: 0.0 }
+        MemberWork { bytes: number(bytes), commands: number(commands), out_of_order: None }
     };
     let (new, others) = members.split_last().ok_or("no members")?;
     let read: Vec<MemberWork> = others.iter().map(|it| work(it, "sync_read_bytes", "reads")).collect();
@@ -240,16 +236,16 @@ fn run_guest(program: &Path, folder: &Path, member: &Path, (case, image): (&Case
 /// What a recording has of reads and of writes.
 fn work_of_recording(recording: &str) -> [MemberWork; 2] {
     ["read", "write"].map(|op| {
-        let (mut work, mut end) = (MemberWork::default(), 0u64);
+        let (mut work, mut late, mut end) = (MemberWork::default(), 0.0, 0u64);
         for row in recording.lines().map(|line| line.split(',').collect::<Vec<_>>()) {
             let [_, _, _, _, of, lba, sectors, ..] = row[..] else { continue };
             let (true, Ok(lba), Ok(sectors)) = (of == op, lba.parse::<u64>(), sectors.parse::<u64>()) else { continue };
             work.bytes += 512.0 * sectors as f64;
             work.commands += 1.0;
-            work.out_of_order += f64::from(u8::from(lba < end));
+            late += f64::from(u8::from(lba < end));
             end = end.max(lba + sectors);
         }
-        work.out_of_order /= work.commands.max(1.0);
+        work.out_of_order = Some(late / work.commands.max(1.0));
         work
     })
 }
@@ -260,7 +256,7 @@ fn mean_work(all: &[MemberWork]) -> MemberWork {
     MemberWork {
         bytes: mean(|it| it.bytes),
         commands: mean(|it| it.commands),
-        out_of_order: mean(|it| it.out_of_order),
+        out_of_order: all.iter().map(|it| it.out_of_order).sum::<Option<f64>>().map(|sum| sum / count),
     }
 }
 
@@ -290,7 +286,7 @@ mod tests {
         let recording = "stamp,at_ns,done_ns,status,op,lba,sectors,fua,tag\n1,0,10,done,write,0,16,0,0\n2,1,20,done,write,8,8,0,1\n\
                          3,2,30,done,read,0,8,0,0\n";
         let [read, written] = work_of_recording(recording);
-        assert_eq!(read, MemberWork { bytes: 4096.0, commands: 1.0, out_of_order: 0.0 });
-        assert_eq!(written, MemberWork { bytes: 12288.0, commands: 2.0, out_of_order: 0.5 });
+        assert_eq!(read, MemberWork { bytes: 4096.0, commands: 1.0, out_of_order: Some(0.0) });
+        assert_eq!(written, MemberWork { bytes: 12288.0, commands: 2.0, out_of_order: Some(0.5) });
     }
 }

@@ -11,7 +11,8 @@ use super::descent::{Descent, TriedPoint, least};
 use super::misfit::Scatter;
 use super::prior::{self, FitStage};
 
-/// What another speed than the profile's costs, as a misfit: a profile mostly has the drive's own, of some six speeds nearly always.
+/// What another speed than the profile's costs, as a misfit: twice the logarithm of the odds, which are taken as 20 to 1 for the profile's.
+/// Inferred: most users start from a drive of the same speed.
 const SPEED_COST: f64 = 6.0;
 
 /// Speeds nearer than this share are one.
