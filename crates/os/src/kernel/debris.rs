@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 
-use super::{GroupParent, ProgramBounds, group, process, run_tool_for_output};
+use super::{GroupParent, LoopDevice, ProgramBounds, group, process, run_tool_for_output};
 use crate::outputs::{create_private, create_private_folder};
 
 const TITLE: &str = "seekwise run 1";
@@ -362,17 +362,9 @@ impl DebrisCleanup {
             work.remove_step(&format!("the mount on {}", mount.mount_point.display()), || unmount(&mount.mount_point));
         };
         others.iter().for_each(|mount| unmount_step(self, mount));
-        for device in loop_devices_below(folder) {
-            let detach = || {
-                run_tool_for_output(
-                    "losetup",
-                    [OsStr::new("--detach"), device.as_os_str()],
-                    ProgramBounds::thirty_seconds(),
-                )
-            };
-            self.remove_step(&format!("loop device {}", device.display()), || {
-                detach().map(drop).map_err(|it| it.to_string())
-            });
+        for path in loop_devices_below(folder) {
+            let what = format!("loop device {}", path.display());
+            self.remove_step(&what, || LoopDevice::from_path(path).detach());
         }
         disks.iter().for_each(|mount| unmount_step(self, mount));
         if !self.dry_run && read_mounts().iter().any(|it| it.mount_point.starts_with(folder)) {
