@@ -182,7 +182,7 @@ impl<'a, 'b> Descent<'a, 'b> {
         Some(TriedPoint { point, residuals, value })
     }
 
-    fn try_points(&self, points: Vec<Vec<f64>>, until: FitStage) -> Vec<Option<TriedPoint>> {
+    pub(crate) fn try_points(&self, points: Vec<Vec<f64>>, until: FitStage) -> Vec<Option<TriedPoint>> {
         Workers::Shared.map(&points, |point| self.try_point(point.clone(), until))
     }
 

@@ -29,6 +29,14 @@ const OUTSIDE: f64 = 0.025;
 /// Misfits above the best within which another choice of a rule is an alternative: a weight of 1/400.
 const ALTERNATIVE: f64 = 12.0;
 
+/// Neighbours of the fitted point that are tried, and their distance in standard deviations: a misfit without jumps is the same there.
+const NEIGHBOURS: u64 = 9;
+const NEAR: f64 = 0.1;
+
+/// Distances at which a draw is tried, in standard deviations, until the data do not clearly refuse one: a straight step in many figures often
+/// leaves a bent valley, another of the same length may not.
+const SPREADS: [f64; 6] = [1.0, 1.0, 0.7, 0.7, 0.5, 0.25];
+
 /// A point that may be the drive, with its weight.
 struct Centre {
     point: Vec<f64>,
@@ -43,6 +51,8 @@ pub(crate) struct Posterior {
     factor: DMatrix<f64>,
     /// By how much Student's t with as many observations as the scatter stands on is wider than a normal deviate.
     widening: f64,
+    /// By how much the fitted point's misfit is less than that of its neighbours.
+    luck: f64,
 }
 
 impl Posterior {
@@ -54,25 +64,9 @@ impl Posterior {
         observations: f64,
     ) -> Option<Posterior> {
         let until = FitStage::Writes;
-        let changes = FitStage::ALL.into_iter().filter(|stage| descent.has_data_of(*stage));
-        let mut centres = vec![Centre { point: best.point.clone(), weight: 1.0 }];
-        for stage in changes {
-            let changes = descent.rule_changes(&best.point, stage);
-            for (change, tried) in descent.try_rules(best, (changes, &slopes), until, ALTERNATIVE) {
-                let choices = change.iter().map(|(index, _)| match &descent.parameters[*index].parameter.form {
-                    ParameterDomain::Choice(words) => words.len() as f64 - 1.0,
-                    ParameterDomain::Number(_) => 1.0,
-                });
-                let weight = (-0.5 * (tried.value - best.value).max(0.0)).exp() / choices.product::<f64>();
-                centres.push(Centre { point: tried.point, weight });
-            }
-        }
         // Numbers without slopes scatter by their priors.
-        let mut numbers = slopes.numbers;
-        let mut columns = slopes.columns;
-        for number in
-            descent.numbers_until(until).into_iter().filter(|number| !numbers.contains(number)).collect::<Vec<_>>()
-        {
+        let (mut numbers, mut columns) = (slopes.numbers.clone(), slopes.columns.clone());
+        for number in descent.numbers_until(until).into_iter().filter(|number| !slopes.numbers.contains(number)) {
             numbers.push(number);
             columns.push(vec![0.0; best.residuals.len()]);
         }
@@ -81,7 +75,35 @@ impl Posterior {
         let system = (&numbers[..], &columns[..]);
         let factor = descent.misfit.covariance_factor(&best.residuals, &position, system, &spans)?;
         let widening = t_quantile(OUTSIDE, observations.max(2.0)) / NORMAL_QUANTILE;
-        Some(Posterior { centres, numbers, factor, widening })
+        let fitted = Centre { point: best.point.clone(), weight: 1.0 };
+        let mut posterior = Posterior { centres: vec![fitted], numbers, factor, widening, luck: 0.0 };
+        posterior.luck = posterior.luck_of(descent, best);
+        for stage in FitStage::ALL.into_iter().filter(|stage| descent.has_data_of(*stage)) {
+            let changes = descent.rule_changes(&best.point, stage);
+            for (change, tried) in descent.try_rules(best, (changes, &slopes), until, ALTERNATIVE + posterior.luck) {
+                let choices = change.iter().map(|(index, _)| match &descent.parameters[*index].parameter.form {
+                    ParameterDomain::Choice(words) => words.len() as f64 - 1.0,
+                    ParameterDomain::Number(_) => 1.0,
+                });
+                let farther = (tried.value - best.value - posterior.luck).max(0.0);
+                let weight = (-0.5 * farther).exp() / choices.product::<f64>();
+                posterior.centres.push(Centre { point: tried.point, weight });
+            }
+        }
+        Some(posterior)
+    }
+
+    /// How far the fitted point is below its nearest neighbours in the median. Where writes decide, percentiles jump with every figure,
+    /// and the least of thousands of misfits is a lucky one; its neighbours are as likely to be the drive.
+    fn luck_of(&self, descent: &Descent<'_, '_>, best: &TriedPoint) -> f64 {
+        let neighbour = |index| {
+            let mut rng = Seed(1).numbered_stream("fit neighbours", index);
+            self.point_at(descent, 0.0, &mut rng, NEAR)
+        };
+        let tried = descent.try_points((0..NEIGHBOURS).map(neighbour).collect(), FitStage::Writes);
+        let mut farther: Vec<f64> = tried.into_iter().flatten().map(|it| (it.value - best.value).max(0.0)).collect();
+        farther.sort_by(f64::total_cmp);
+        farther.get(farther.len() / 2).copied().unwrap_or(0.0)
     }
 
     /// Adds points that are so much farther from the data than the fitted one.
@@ -105,21 +127,19 @@ impl Posterior {
         descent.moved(&centre.point, &self.numbers, &step)
     }
 
-    /// Points that may be the drive, for predictions. One that the data clearly refuse moves back half way to its centre.
+    /// Points that may be the drive, for predictions: none that the data clearly refuse.
     pub(crate) fn draws(&self, descent: &Descent<'_, '_>, best: &TriedPoint) -> Vec<Vec<f64>> {
         let n = self.numbers.len() as f64;
         // Far beyond the distances that a normal deviate in so many dimensions has.
-        let refused = best.value + n + 4.0 * (2.0 * n).sqrt() + ALTERNATIVE;
+        let refused = best.value + self.luck + n + 4.0 * (2.0 * n).sqrt() + ALTERNATIVE;
         let draw = |index: usize| {
             let share = (index as f64 + 0.5) / DRAWS as f64;
-            let at = |spread: f64| {
-                let mut rng = Seed(1).numbered_stream("fit draws", index as u64);
-                self.point_at(descent, share, &mut rng, spread)
-            };
+            let mut rng = Seed(1).numbered_stream("fit draws", index as u64);
             let no_worse = |point: &Vec<f64>| {
                 descent.try_point(point.clone(), FitStage::Writes).is_some_and(|tried| tried.value <= refused)
             };
-            [1.0, 0.5, 0.25].into_iter().map(at).find(no_worse).unwrap_or_else(|| best.point.clone())
+            let mut points = SPREADS.into_iter().map(|spread| self.point_at(descent, share, &mut rng, spread));
+            points.find(no_worse).unwrap_or_else(|| best.point.clone())
         };
         (0..DRAWS).map(draw).collect()
     }
