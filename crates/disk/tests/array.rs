@@ -2,15 +2,16 @@
 //! hole. Expected values are worked out by hand, or are laws that hold for random arrays.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use seekwise_disk::block::setting::{ArraySetting, LayerSetting};
 use seekwise_disk::block::{
-    Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Queuing, Request, Status,
+    Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, MemberRole, Op, Queuing, Request,
+    Status,
 };
 use seekwise_disk::drive::recovery::WeakBlocks;
-use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
+use seekwise_disk::host::array::layout::{ArrayVolume, Chunk, RaidLevel, VolumeShare};
 use seekwise_disk::host::array::{Array, ArraySpec, ParityWrite, ReadBalance, SyncPolicy, SyncSpeed};
 use seekwise_disk::host::driver::{Driver, DriverSpec, FlushPolicy};
 use seekwise_disk::host::layer::LayeredDevice;
@@ -243,7 +244,9 @@ fn a_rebuilt_member_holds_all_that_was_written() {
             }
             assert!(ended(&case), "{level:?}, seed {seed}: the rebuild did not end");
             case.client.idle_for(Span::from_secs(60));
-            let mut stamps_by_sector: Vec<Vec<u64>> = vec![Vec::new(); case.members_end() as usize];
+            let taken = last_writes_to(&case.client.landings, &case.volume(), 1);
+            let mut copy_numbers: Vec<u64> = vec![0; case.volume().end() as usize];
+            let mut stamps_by_sector: Vec<Vec<u64>> = vec![Vec::new(); case.volume().end() as usize];
             let on_new_drive = case.client.landings[landings_before..]
                 .iter()
                 .filter(|landing| landing.member == 1 && landing.number > 0);
@@ -256,11 +259,20 @@ fn a_rebuilt_member_holds_all_that_was_written() {
             for landing in on_new_drive.filter(counts) {
                 for sector in landing.sector..landing.sector + u64::from(landing.sectors) {
                     stamps_by_sector[sector as usize].push(landing.stamp);
+                    if landing.stamp == 0 {
+                        copy_numbers[sector as usize] = landing.number;
+                    }
                 }
             }
-            for (sector, stamps) in stamps_by_sector.iter().enumerate() {
+            let first = case.volume().first as usize;
+            for (sector, stamps) in stamps_by_sector.iter().enumerate().skip(first) {
                 let copies = stamps.iter().filter(|&&stamp| stamp == 0).count();
                 assert_eq!(copies, 1, "{level:?}, seed {seed}: sector {sector} of the new drive: {stamps:?}");
+                // A write that was taken after the copy was is on the new drive too: after the copy, or before it if the copy waited for it.
+                if let Some(write) = taken[sector].filter(|write| write.number > copy_numbers[sector]) {
+                    let is_there = stamps.contains(&write.stamp);
+                    assert!(is_there, "{level:?}, seed {seed}: sector {sector} lacks {}: {stamps:?}", write.stamp);
+                }
                 let after_copy = stamps.iter().skip_while(|&&stamp| stamp > 0).skip(1);
                 let on_other_drive = case.client.image.get(0, sector as u64);
                 if let (RaidLevel::Raid1 | RaidLevel::Raid10, Some(&last)) = (level, after_copy.last()) {
@@ -275,11 +287,25 @@ fn a_rebuilt_member_holds_all_that_was_written() {
     }
 }
 
+/// For each sector of a member the last write of its block that was taken, unless the sector has parity.
+fn last_writes_to(landings: &[Landing], volume: &ArrayVolume, member: u32) -> Vec<Option<Landing>> {
+    let mut by_block: BTreeMap<u64, Landing> = BTreeMap::new();
+    let is_write = |landing: &&Landing| landing.kind == LandingKind::Taken && landing.role == MemberRole::Every;
+    for landing in landings.iter().filter(is_write) {
+        by_block.extend((landing.lba..landing.end()).map(|block| (block, *landing)));
+    }
+    let write_to = |sector| match volume.block_at(member, sector) {
+        Some((Chunk::Data { .. }, block)) => by_block.get(&block).copied(),
+        _ => None,
+    };
+    (0..volume.end()).map(write_to).collect()
+}
+
 impl Case {
-    /// The sector after the last that the array uses on each member.
-    fn members_end(&self) -> u64 {
+    /// The array's volume.
+    fn volume(&self) -> ArrayVolume {
         let (image, written) = (SectorImage::new(), Vec::new());
-        self.members(&image, &written, 0).volume.end()
+        self.members(&image, &written, 0).volume
     }
 }
 

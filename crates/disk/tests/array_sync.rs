@@ -285,7 +285,8 @@ fn beside_large_requests_a_sync_issues_128_kib_at_a_time() {
 /// A sync in pieces of 1 MiB.
 fn spec_in_pieces(level: RaidLevel, members: u32, (beside_users, in_flight): (BesideUsers, u32)) -> ArraySpec {
     let sync_speed = SyncSpeed { min_kib_s: 1, max_kib_s: 1 << 20 };
-    let sync_policy = SyncPolicy::Pieces(SyncPieces { sectors: 2048, in_flight, beside_users });
+    let sync_policy =
+        SyncPolicy::Pieces(SyncPieces { sectors: 2048, in_flight, beside_users, group: 0, as_files: false });
     ArraySpec { sync_policy, ..plain_spec(level, members, sync_speed) }
 }
 
@@ -337,6 +338,45 @@ fn pieces_give_way_to_users_as_their_policy_says() {
             assert!(begun < with_credit && with_credit < steady, "{context}");
             assert!(slowest < slower && slower < undisturbed, "{context}");
         }
+    }
+}
+
+/// By hand: of a mebibyte 10 ms of reading and 5 ms to the next group, while another piece is written.
+#[test]
+fn groups_in_random_order_cost_a_positioning_each() {
+    for (level, members) in LEVELS {
+        for kind in SYNCS {
+            let spec = spec_in_pieces(level, members, (BesideUsers::GoOn, 4));
+            let SyncPolicy::Pieces(pieces) = spec.sync_policy else { unreachable!() };
+            let sync_policy = SyncPolicy::Pieces(SyncPieces { group: 2048, ..pieces });
+            let mut device = PlainMembers::array(&ArraySpec { sync_policy, ..spec });
+            start_sync(&mut device, Instant::ZERO, kind);
+            let mib = device.layer().volumes()[0].sectors / MIB;
+            let ended = idle_until(&mut device, at_ms(60_000)).ended.expect("it ends").nanos();
+            let by_hand = (PlainMembers::MIB_TIME + PlainMembers::POSITIONING).times(mib).nanos();
+            assert!(
+                (by_hand / 50 * 49..by_hand / 50 * 51).contains(&ended),
+                "{level:?}, {kind:?}: {ended} for {mib} MiB"
+            );
+        }
+    }
+}
+
+/// By hand, one piece at a time: 10 ms of reading; then on the new drive the way to the data, 10 ms of writing, the flush, the way to the
+/// journal, its page, and the flush.
+#[test]
+fn pieces_as_files_are_flushed_and_recorded_each() {
+    for (level, members) in LEVELS {
+        let spec = spec_in_pieces(level, members, (BesideUsers::GoOn, 1));
+        let SyncPolicy::Pieces(pieces) = spec.sync_policy else { unreachable!() };
+        let sync_policy = SyncPolicy::Pieces(SyncPieces { as_files: true, ..pieces });
+        let mut device = PlainMembers::array(&ArraySpec { sync_policy, ..spec });
+        start_sync(&mut device, Instant::ZERO, SyncKind::Rebuild);
+        let pieces = device.layer().volumes()[0].sectors.div_ceil(MIB);
+        let ended = idle_until(&mut device, at_ms(60_000)).ended.expect("it ends").nanos();
+        let page = PlainMembers::MIB_TIME.nanos() / 256;
+        let by_hand = pieces * (2 * (PlainMembers::MIB_TIME + PlainMembers::POSITIONING).nanos() + page);
+        assert!((by_hand / 100 * 99..by_hand / 100 * 101).contains(&ended), "{level:?}: {ended}, by hand {by_hand}");
     }
 }
 

@@ -40,6 +40,7 @@
 
 mod balance;
 mod bitmap;
+mod group_order;
 mod intent;
 pub mod layout;
 mod member_load;
@@ -61,6 +62,7 @@ use alloc::vec::Vec;
 
 pub use self::bitmap::{BitmapCounts, BitmapSpec};
 use self::bitmap::{BitmapLayout, WriteIntentBitmap};
+use self::group_order::GroupOrder;
 use self::intent::IntentQueue;
 use self::layout::{ArrayVolume, MemberSet, VolumeShare, lay_out_volumes};
 use self::numbering::Numbering;
@@ -71,7 +73,7 @@ pub use self::progress::{SyncKind, SyncProgress};
 use self::stripe_cache::{PAGE, StripeCache};
 use self::stripe_work::PageCommand;
 pub use self::sync_pace::{BesideUsers, SyncPieces, SyncPolicy, SyncSpeed};
-use self::sync_pace::{MemberLoad, UserPresence};
+use self::sync_pace::{JOURNAL, MemberLoad, UserPresence};
 use super::layer::{self, HostLayer, LayeredDevice, NextTurn};
 use crate::block::array_load::{ArrayLoad, MemberWork};
 use crate::block::assurance::{Assurance, BrokenPromise};
@@ -133,8 +135,15 @@ pub struct ArraySpec {
 impl ArraySpec {
     /// The volumes on members of `member_sectors` sectors, in the order of their blocks.
     pub fn volumes(&self, member_sectors: u64) -> Vec<ArrayVolume> {
-        let first = self.bitmap_layout(member_sectors).map_or(0, |layout| layout.reserved);
+        let first = self.files_journal(member_sectors).end;
         lay_out_volumes(&self.shares, self.members, first..member_sectors, u64::from(self.chunk))
+    }
+
+    /// The sectors before the volumes in which a rebuild that writes files records their names; none for any other.
+    fn files_journal(&self, member_sectors: u64) -> SectorBounds {
+        let from = self.bitmap_layout(member_sectors).map_or(0, |layout| layout.reserved);
+        let sectors = if self.sync_policy.writes_files() { JOURNAL } else { 0 };
+        SectorBounds { from, end: from + sectors }
     }
 
     /// The layout of the write-intent bitmap, if there is one, on members of `member_sectors` sectors.
@@ -221,6 +230,8 @@ pub struct Array {
     growing_pieces: Vec<Option<SectorBounds>>,
     /// Sectors in a physical sector.
     physical: u64,
+    /// Where a rebuild that writes files records their names.
+    journal: SectorBounds,
     /// Counts of commands and requests that have ended.
     load: ArrayLoad,
 }
@@ -249,6 +260,7 @@ impl Array {
         let physical = u64::from(limits.physical) / SECTOR;
         assert!(spec.chunk > 0 && u64::from(spec.chunk).is_multiple_of(physical), "a chunk of {}", spec.chunk);
         let volumes = spec.volumes(limits.sectors);
+        let journal = spec.files_journal(limits.sectors);
         let has_parity = volumes.iter().any(|volume| volume.parities() > 0);
         assert!(!has_parity || u64::from(spec.chunk).is_multiple_of(PAGE), "a chunk of {} with parity", spec.chunk);
         let bitmap = spec.bitmap.zip(spec.bitmap_layout(limits.sectors)).map(|(bitmap, layout)| {
@@ -295,6 +307,7 @@ impl Array {
             balanced_reads: 0,
             growing_pieces: alloc::vec![None; count as usize],
             physical,
+            journal,
             load: member_load::no_load(count),
             spec,
         };
@@ -311,22 +324,27 @@ impl Array {
         &self.volumes
     }
 
-    /// Members that hold all of their sectors before `end`.
-    fn members_readable_before(&self, end: u64) -> MemberSet {
-        let complete = !self.missing_members;
-        match &self.sync {
-            Some(sync) if end <= sync.done_until() => complete | sync.rebuilt_member(),
-            _ => complete,
-        }
+    /// Members that hold all of these sectors of `volume`.
+    fn members_with(&self, volume: &ArrayVolume, sectors: SectorBounds) -> MemberSet {
+        let Some(sync) = self.sync.as_ref().filter(|sync| sync.rebuilt.is_some()) else { return !self.missing_members };
+        let (order, done_until) = (self.sync_order(volume), sync.done_until());
+        let is_done = |from: u64| order.position(order.part_end(from, sectors) - 1) < done_until;
+        let rebuilt = if order.parts(sectors).all(is_done) { sync.rebuilt_member() } else { 0 };
+        !self.missing_members | rebuilt
     }
 
-    /// Members that receive a write which begins at `sector` of the members.
-    fn members_writable_from(&self, sector: u64) -> MemberSet {
-        let complete = !self.missing_members;
-        match &self.sync {
-            Some(sync) if sector < sync.next_sector => complete | sync.rebuilt_member(),
-            _ => complete,
-        }
+    /// Members that receive a write to these sectors of `volume`: the new drive too if some of them were begun to be rebuilt.
+    fn members_to_write(&self, volume: &ArrayVolume, sectors: SectorBounds) -> MemberSet {
+        let Some(sync) = self.sync.as_ref().filter(|sync| sync.rebuilt.is_some()) else { return !self.missing_members };
+        let order = self.sync_order(volume);
+        let is_begun = |from: u64| order.position(from) < sync.next_position;
+        let rebuilt = if order.parts(sectors).any(is_begun) { sync.rebuilt_member() } else { 0 };
+        !self.missing_members | rebuilt
+    }
+
+    /// The order in which a sync takes the sectors of `volume`.
+    fn sync_order(&self, volume: &ArrayVolume) -> GroupOrder {
+        GroupOrder::new(volume, self.spec.sync_policy.group_sectors())
     }
 
     /// True if the member is lost and not yet replaced.
@@ -438,9 +456,8 @@ impl Array {
         if core::mem::take(&mut portion.must_restart) {
             return self.dispatch_portion(context, now, portion_index);
         }
-        match (portion.kind, portion.writing) {
-            (PortionKind::RebuildRun, false) => self.write_rebuilt_run(context, now, portion_index),
-            _ => self.finish_portion(context, now, portion_index),
+        if portion.kind != PortionKind::RebuildRun || !self.take_rebuild_step(context, now, portion_index) {
+            self.finish_portion(context, now, portion_index);
         }
     }
 

@@ -643,6 +643,8 @@ pub fn random_sync_policy(rng: &mut Rng) -> SyncPolicy {
         sectors: pick_one(rng, &[8, 24, 64, 2048]),
         in_flight: pick_one(rng, &[1, 2, 16]),
         beside_users: pick_one(rng, &[BesideUsers::GoOn, BesideUsers::Wait, BesideUsers::Credit]),
+        group: pick_one(rng, &[0, 8, 64, 512]),
+        as_files: rng.draw_chance(30),
     };
     if rng.draw_chance(50) { SyncPolicy::Md } else { SyncPolicy::Pieces(pieces) }
 }

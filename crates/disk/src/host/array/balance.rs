@@ -14,7 +14,7 @@ impl Array {
         sectors: SectorBounds,
         avoided: MemberSet,
     ) -> Option<u32> {
-        let readable = self.members_readable_before(sectors.end) & !avoided;
+        let readable = self.members_with(volume, sectors) & !avoided;
         let members = (0..volume.copies()).map(|copy| volume.data_member(row, column, copy));
         let mut members = members.filter(|member| readable >> member & 1 == 1);
         if volume.copies() == 1 {

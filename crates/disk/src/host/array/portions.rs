@@ -71,6 +71,19 @@ impl PortionKind {
     }
 }
 
+/// What a run of a rebuild does: with pieces that are written as files, each step; else the first two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RebuildStep {
+    Read,
+    Write,
+    /// Flushes the file's data: fsync.
+    Sync,
+    /// Writes the record of the file's name.
+    Rename,
+    /// Flushes it: fsync of the directory.
+    SyncName,
+}
+
 /// How a portion shares its range with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LockKind {
@@ -115,6 +128,8 @@ pub(super) struct Portion {
     pub begun: bool,
     /// The reads are over, and writes are in flight; of a portion that goes by stripes: its first page was added.
     pub writing: bool,
+    /// How far a run of a rebuild is.
+    pub rebuild_step: RebuildStep,
     /// For a portion that goes by stripes: the block at which its bio begins, and the page from which it is to be added.
     pub next_page: (u64, u64),
     /// The bitmap counts it as a write under way.
@@ -143,6 +158,7 @@ impl Portion {
             status: Status::Done,
             avoided_members: 0,
             must_restart: false,
+            rebuild_step: RebuildStep::Read,
             begun: false,
             writing: false,
             next_page: (0, 0),

@@ -11,7 +11,7 @@ pub(super) const MAX_RUNS: usize = 25;
 /// A run of a sync under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SyncRun {
-    /// The sector of the members at which it begins; `u64::MAX` if no run is here.
+    /// The position in the order of the sync at which it begins; `u64::MAX` if no run is here.
     pub start: u64,
     /// Sectors that the pace counts for it.
     pub counted: u64,
@@ -26,8 +26,8 @@ impl SyncRun {
 pub(super) struct Sync {
     /// The member that is rebuilt; none for a check.
     pub rebuilt: Option<u32>,
-    /// The sector of the members at which the next run begins.
-    pub next_sector: u64,
+    /// The position in the order of the sync at which the next run begins.
+    pub next_position: u64,
     pub runs: [SyncRun; MAX_RUNS],
     /// When the next run may begin.
     pub next_due: Instant,
@@ -49,7 +49,7 @@ impl Sync {
     pub fn new(rebuilt: Option<u32>, pace: SyncPace, now: Instant) -> Sync {
         Sync {
             rebuilt,
-            next_sector: 0,
+            next_position: 0,
             runs: [SyncRun::NONE; MAX_RUNS],
             next_due: now,
             drains: false,
@@ -61,9 +61,9 @@ impl Sync {
         }
     }
 
-    /// The sector before which everything is rebuilt or checked.
+    /// The position before which everything is rebuilt or checked.
     pub fn done_until(&self) -> u64 {
-        self.runs.iter().fold(self.next_sector, |least, run| least.min(run.start))
+        self.runs.iter().fold(self.next_position, |least, run| least.min(run.start))
     }
 
     /// True if no run is under way.

@@ -82,13 +82,13 @@ impl Array {
         }
     }
 
-    /// Lets the sync under way go on from `sector` of the members, as if all before it were done.
+    /// Lets the sync under way go on from `sector` of the members, as if all before it in its order were done.
     pub(super) fn skip_sync(&mut self, sector: u64) -> Result<(), ControlError> {
         let end = self.volumes.last().map_or(0, ArrayVolume::end);
-        let Some(sync) = self.sync.as_mut().filter(|sync| (sync.next_sector..end).contains(&sector)) else {
+        let Some(sync) = self.sync.as_mut().filter(|sync| (sync.next_position..end).contains(&sector)) else {
             return Err(ControlError::BadValue);
         };
-        sync.next_sector = sector - sector % u64::from(self.spec.chunk);
+        sync.next_position = sector - sector % u64::from(self.spec.chunk);
         Ok(())
     }
 
@@ -113,7 +113,7 @@ impl Array {
     pub(super) fn stop_sync_without_power(&mut self, now: Instant) {
         self.stop_check(now);
         if let Some(sync) = &mut self.sync {
-            sync.next_sector = 0;
+            sync.next_position = 0;
         }
     }
 

@@ -173,7 +173,7 @@ impl Array {
             let from = volume.row_start(place.row) + place.within;
             let bounds = SectorBounds { from, end: from + sectors };
             if portion.op == Op::Write {
-                let writable = self.members_writable_from(from);
+                let writable = self.members_to_write(&volume, bounds);
                 for copy in 0..volume.copies() {
                     let member = volume.data_member(place.row, place.column, copy);
                     if writable >> member & 1 == 1 {

@@ -202,9 +202,10 @@ impl Array {
 
     /// The state of a stripe and the members, as its waiting writes meet it.
     fn waiting_write(&self, index: u32) -> StripeWrite {
-        let SectorBounds { from, end } = self.stripe_bounds(index);
+        let bounds = self.stripe_bounds(index);
         let (data, parity) = self.stripe_members(index);
         let stripe = self.stripes.stripe(index);
+        let volume = self.volumes[usize::from(stripe.volume)];
         let (touched, covered) = stripe.written_members();
         StripeWrite {
             data,
@@ -213,8 +214,8 @@ impl Array {
             covered,
             current: stripe.current,
             reading: stripe.reading,
-            readable: self.members_readable_before(end) & !stripe.avoided,
-            writable: self.members_writable_from(from),
+            readable: self.members_with(&volume, bounds) & !stripe.avoided,
+            writable: self.members_to_write(&volume, bounds),
         }
     }
 

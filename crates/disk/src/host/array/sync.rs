@@ -20,8 +20,9 @@
 //! new drive is an ordinary member. Sectors after them are neither read nor written on it. At the end the new drive is
 //! flushed, and from then on the array is whole. Runs with too many unreadable sectors are left out and counted.
 //!
-//! Other policies ([`SyncPolicy::Pieces`]) send pieces of one length, with so many in flight as they and the users allow; a piece of a
-//! mirror locks its own range, and users' requests in it wait for the piece.
+//! Other policies ([`SyncPolicy::Pieces`]) send pieces of one length, with so many in flight as they and the users allow, by address or in
+//! groups in random order (`group_order`); a piece of a mirror locks its own range, and users' requests in it wait for the piece. Pieces may
+//! be written as files: data, flush, a record in a journal before the volumes, flush.
 //!
 //! Simpler than md: a run ends as a whole, not block by block, so a write to its stripes waits for all of the run; a run
 //! of stripes is at most half of what may be in flight, so that one is read while another is written; a check of RAID 10
@@ -30,7 +31,7 @@
 //! superblock, written each sixteenth of the way, is not there.
 
 use super::layout::{ArrayVolume, MemberSet, RaidLevel};
-use super::portions::{LockKind, MemberSpan, NONE, Portion, PortionKind, SectorBounds};
+use super::portions::{LockKind, MemberSpan, NONE, Portion, PortionKind, RebuildStep, SectorBounds};
 use super::progress::{MAX_RUNS, Sync, SyncKind, SyncProgress, SyncRun};
 use super::sync_pace::{PaceVerdict, SLEEP, SyncPace, SyncPieces, SyncPolicy};
 use super::{Array, ArrayContext, numbering};
@@ -131,7 +132,7 @@ impl Array {
     /// When the sync takes its next turn; `FAR` if something else must happen first.
     pub(super) fn sync_turn(&self) -> Instant {
         let Some(sync) = self.sync.as_ref().filter(|sync| self.powered && !sync.flushing) else { return Instant::FAR };
-        let Some((index, volume)) = self.volume_to_sync(sync.next_sector) else { return Instant::FAR };
+        let Some((index, volume)) = self.volume_to_sync(sync.next_position) else { return Instant::FAR };
         let units = self.sync_units(&volume, sync.kind());
         let runs = sync.runs.iter().filter(|run| run.start != u64::MAX).count();
         let most_runs = match &self.spec.sync_policy {
@@ -153,7 +154,7 @@ impl Array {
     /// A portion for the next run of a sync in the volume at `index`, without its range.
     fn sync_run_portion(&self, sync: &Sync, index: usize, now: Instant) -> Portion {
         let volume = &self.volumes[index];
-        let from = sync.next_sector.max(volume.first);
+        let from = self.sync_order(volume).sector(sync.next_position.max(volume.first));
         let unit = volume.first + (from - volume.first) / RAID_1_BARRIER * RAID_1_BARRIER;
         let (lock_kind, locked) = match volume.level {
             _ if volume.copies() > 1 && self.spec.sync_policy != SyncPolicy::Md => {
@@ -180,7 +181,8 @@ impl Array {
             self.take_sync_turn(context, now);
         }
         let (end, powered) = (self.volumes_end(), self.powered);
-        let is_over = |sync: &&mut Sync| powered && sync.next_sector >= end && sync.is_between_runs() && !sync.flushing;
+        let is_over =
+            |sync: &&mut Sync| powered && sync.next_position >= end && sync.is_between_runs() && !sync.flushing;
         let Some(sync) = self.sync.as_mut().filter(is_over) else { return };
         match sync.kind() {
             SyncKind::Rebuild => {
@@ -199,12 +201,12 @@ impl Array {
     fn take_sync_turn(&mut self, context: &mut ArrayContext, now: Instant) {
         let Some(mut sync) = self.sync.take() else { return };
         sync.drains = false;
-        let next = self.volume_to_sync(sync.next_sector);
+        let next = self.volume_to_sync(sync.next_position);
         if let Some((index, volume)) = next.filter(|_| !sync.compares_again || self.compare_speed(&mut sync, now, 0)) {
             if volume.is_redundant() && self.lost_volumes >> index & 1 == 0 {
                 return self.begin_sync_run(context, now, sync, index);
             }
-            sync.next_sector = volume.end();
+            sync.next_position = volume.end();
         }
         self.sync = Some(sync);
     }
@@ -227,7 +229,8 @@ impl Array {
         let room = units.room(sync.in_flight());
         let longest = if waits { units.block } else { room };
         let most_end = volume.end().min(if is_mirror { portion.locked.end } else { u64::MAX });
-        let most = longest.min(most_end - portion.blocks.from);
+        let position = sync.next_position.max(volume.first);
+        let most = self.sync_order(&volume).neighbours(position, longest.min(most_end - portion.blocks.from));
         let sectors = if is_md { self.measure_run(&mut sync, now, portion.blocks.from, units, most) } else { most };
         if !is_md {
             sync.next_due = now + self.spec.sync_speed.least_time(sectors);
@@ -237,10 +240,10 @@ impl Array {
         if !is_mirror {
             portion.locked = portion.blocks;
         }
-        let run = SyncRun { start: portion.blocks.from, counted: sectors * units.weight };
+        let run = SyncRun { start: position, counted: sectors * units.weight };
         let free = sync.runs.iter_mut().find(|run| run.start == u64::MAX);
         *free.expect("a turn is taken only with room for a run") = run;
-        sync.next_sector = portion.blocks.end;
+        sync.next_position = position + sectors;
         sync.waits_for_lock = waits;
         if let Some(member) = sync.rebuilt {
             let span = MemberSpan { member, bounds: portion.blocks };
@@ -269,9 +272,9 @@ impl Array {
     /// Compares the speed, after `more` sectors of a run that is not begun. True if the sync goes on, false if it must
     /// wait.
     fn compare_speed(&mut self, sync: &mut Sync, now: Instant, more: u64) -> bool {
-        let Some((_, volume)) = self.volume_to_sync(sync.next_sector) else { return true };
+        let Some((_, volume)) = self.volume_to_sync(sync.next_position) else { return true };
         let in_flight = sync.in_flight() + more * self.sync_units(&volume, sync.kind()).weight;
-        let sources = self.sync_sources(sync, &volume, sync.next_sector + more, 0);
+        let sources = self.sync_sources(sync, &volume, 0);
         let present = !self.missing_members | sync.rebuilt_member();
         let verdict = sync.pace.check(now, in_flight, || {
             let members = self.members.iter_mut().enumerate().filter(|(member, _)| present >> member & 1 == 1);
@@ -298,12 +301,10 @@ impl Array {
         verdict == PaceVerdict::GoOn
     }
 
-    /// The members from which a run that ends at `end` is read, without those in `avoided`; fewer than it needs if too few
-    /// have the data.
-    fn sync_sources(&self, sync: &Sync, volume: &ArrayVolume, end: u64, avoided: MemberSet) -> MemberSet {
+    /// The members from which a run is read, without those in `avoided`; fewer than it needs if too few have the data.
+    fn sync_sources(&self, sync: &Sync, volume: &ArrayVolume, avoided: MemberSet) -> MemberSet {
         let all = (1u64 << volume.members) - 1;
-        let complete = !self.missing_members | if end <= sync.done_until() { sync.rebuilt_member() } else { 0 };
-        let readable = complete & all & !avoided;
+        let readable = !self.missing_members & all & !avoided;
         match (sync.rebuilt, volume.level) {
             (None, _) => readable,
             (Some(member), RaidLevel::Raid10) => readable & 1 << (member ^ 1),
@@ -325,7 +326,7 @@ impl Array {
         };
         sync.waits_for_lock = false;
         let Some(sync) = &self.sync else { return };
-        let sources = self.sync_sources(sync, &volume, portion.blocks.end, portion.avoided_members);
+        let sources = self.sync_sources(sync, &volume, portion.avoided_members);
         let needed = match portion.kind {
             PortionKind::CheckRun => volume.members,
             _ if volume.parities() > 0 => volume.columns(),
@@ -340,33 +341,48 @@ impl Array {
         }
     }
 
-    /// Writes a run that was read to the new drive.
-    pub(super) fn write_rebuilt_run(&mut self, context: &mut ArrayContext, now: Instant, portion_index: u32) {
-        self.portions[portion_index].writing = true;
-        self.portions[portion_index].commands_left += 1;
-        let bounds = self.portions[portion_index].blocks;
-        if let Some(member) = self.sync.as_ref().and_then(|sync| sync.rebuilt) {
-            self.queue_span(now, portion_index, Op::Write, MemberSpan { member, bounds });
+    /// Takes the next step of a run that was read; false if it has none.
+    pub(super) fn take_rebuild_step(&mut self, context: &mut ArrayContext, now: Instant, portion_index: u32) -> bool {
+        let writes_files = self.spec.sync_policy.writes_files();
+        let portion = &mut self.portions[portion_index];
+        let (step, bounds) = match portion.rebuild_step {
+            RebuildStep::Read => (RebuildStep::Write, portion.blocks),
+            RebuildStep::Write if writes_files => (RebuildStep::Sync, SectorBounds::EMPTY),
+            RebuildStep::Sync => (RebuildStep::Rename, self.journal),
+            RebuildStep::Rename => (RebuildStep::SyncName, SectorBounds::EMPTY),
+            RebuildStep::Write | RebuildStep::SyncName => return false,
+        };
+        portion.rebuild_step = step;
+        portion.writing = true;
+        // Keeps the count above zero until the commands are made.
+        portion.commands_left += 1;
+        match self.sync.as_ref().and_then(|sync| sync.rebuilt) {
+            Some(member) if bounds == SectorBounds::EMPTY => self.flush_member(now, portion_index, member),
+            Some(member) => self.queue_span(now, portion_index, Op::Write, MemberSpan { member, bounds }),
+            None => {}
         }
         self.finish_dispatch(context, now, portion_index);
+        true
     }
 
     /// Handles the end of a portion of a sync: a run, or the last flush.
     pub(super) fn finish_sync_portion(&mut self, context: &mut ArrayContext, now: Instant, portion: &Portion) {
+        let order = self.sync_order(&self.volumes[usize::from(portion.volume)]);
         let Some(sync) = &mut self.sync else { return };
         if portion.kind == PortionKind::RebuildFlush {
             sync.flushing = false;
             if let (Status::Done, Some(member)) = (portion.status, sync.rebuilt) {
                 self.missing_members &= !(1 << member);
                 numbering::report_member_event(&mut context.landings, now, member, LandingKind::Whole);
-                let end = sync.next_sector;
+                let end = sync.next_position;
                 self.end_sync(now, end);
             }
             return;
         }
         sync.waits_for_lock &= portion.begun;
+        let position = order.position(portion.blocks.from);
         self.users.end_piece();
-        if let Some(run) = sync.runs.iter_mut().find(|run| run.start == portion.blocks.from) {
+        if let Some(run) = sync.runs.iter_mut().find(|run| run.start == position) {
             *run = SyncRun::NONE;
         }
         let sectors = portion.blocks.end - portion.blocks.from;

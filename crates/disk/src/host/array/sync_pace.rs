@@ -44,6 +44,28 @@ pub struct SyncPieces {
     /// Pieces in flight at once, at most.
     pub in_flight: u32,
     pub beside_users: BesideUsers,
+    /// Sectors of the groups that are taken in random order, a multiple of 8; 0: by address.
+    pub group: u32,
+    /// Each piece is written as a file: data, flush, the record of its name, flush.
+    pub as_files: bool,
+}
+
+/// A page, which records the name of a file.
+pub(super) const JOURNAL: u64 = 8;
+
+impl SyncPolicy {
+    /// Sectors of the groups that are taken in random order; 0: by address.
+    pub(super) fn group_sectors(&self) -> u64 {
+        match self {
+            SyncPolicy::Pieces(pieces) => u64::from(pieces.group),
+            SyncPolicy::Md => 0,
+        }
+    }
+
+    /// True if pieces are written as files.
+    pub(super) fn writes_files(&self) -> bool {
+        matches!(self, SyncPolicy::Pieces(pieces) if pieces.as_files)
+    }
 }
 
 /// What users change for a sync in pieces.
@@ -318,7 +340,7 @@ mod tests {
     /// is used up; an answer renews it.
     #[test]
     fn pieces_beside_users_have_a_credit() {
-        let pieces = |beside_users| SyncPieces { sectors: 2048, in_flight: 3, beside_users };
+        let pieces = |beside_users| SyncPieces { sectors: 2048, in_flight: 3, beside_users, group: 0, as_files: false };
         let (credit, wait) = (pieces(BesideUsers::Credit), pieces(BesideUsers::Wait));
         let mut users = UserPresence::default();
         for _ in 0..5 {
