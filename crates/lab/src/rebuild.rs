@@ -44,17 +44,12 @@ pub enum Computation {
     Stretches(u32),
 }
 
-/// A question about an array.
-#[derive(Clone, Copy, Debug)]
-pub struct ArrayQuestion<'a> {
-    /// A stack with one array, whose members are all there.
-    pub stack: &'a Stack,
-    /// The users' work, which does not end; none for an array without users.
-    pub users: Option<&'a Work>,
+/// A task and its conditions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TaskTerms {
     pub task: ArrayTask,
-    pub seed: Seed,
     pub computation: Computation,
-    /// The share of each member that is rebuilt or read, from its beginning: all of it, or what holds data.
+    /// The share of each member that is rebuilt or read, in the order of the rebuild: all of it, or what holds data.
     pub share: f64,
     /// Hours from the loss until a new drive is there.
     pub spare_after_hours: f64,
@@ -62,6 +57,31 @@ pub struct ArrayQuestion<'a> {
     pub next_loss_hours: Option<f64>,
     /// The hours of the day at which users work, from and until; always if there are none. Members are lost at the first of them.
     pub working_hours: Option<(f64, f64)>,
+}
+
+impl TaskTerms {
+    /// The whole task, at once, without further losses.
+    pub const fn new(task: ArrayTask) -> TaskTerms {
+        TaskTerms {
+            task,
+            computation: Computation::Shorter,
+            share: 1.0,
+            spare_after_hours: 0.0,
+            next_loss_hours: None,
+            working_hours: None,
+        }
+    }
+}
+
+/// A question about an array.
+#[derive(Clone, Copy, Debug)]
+pub struct ArrayQuestion<'a> {
+    /// A stack with one array, whose members are all there.
+    pub stack: &'a Stack,
+    /// The users' work, which does not end; none for an array without users.
+    pub users: Option<&'a Work>,
+    pub seed: Seed,
+    pub terms: TaskTerms,
 }
 
 /// The answer.
@@ -146,7 +166,7 @@ pub const STRETCHES: u32 = 24;
 /// Answers the question; `on_stretch` is called after each simulated stretch, with how many there will be.
 pub fn answer(question: &ArrayQuestion<'_>, on_stretch: &(dyn Fn(u64) + Sync)) -> Result<ArrayAnswer, String> {
     let array = ArrayUnderSync::new(question)?;
-    let count = match question.computation {
+    let count = match question.terms.computation {
         Computation::Whole => return whole::simulate_whole(&array),
         Computation::Stretches(count) => count,
         Computation::Shorter if array.is_short()? => return whole::simulate_whole(&array),
@@ -176,8 +196,8 @@ impl<'a> ArrayUnderSync<'a> {
         if !volume.survives_loss(1) {
             return Err("the array has no redundancy, so nothing can be rebuilt or checked; expected raid-1, raid-10, raid-5 or raid-6".to_owned());
         }
-        let (lost, more) = match question.task {
-            ArrayTask::Rebuild { lost } => (lost, u32::from(question.next_loss_hours.is_some())),
+        let (lost, more) = match question.terms.task {
+            ArrayTask::Rebuild { lost } => (lost, u32::from(question.terms.next_loss_hours.is_some())),
             ArrayTask::Scrub => (0, 0),
         };
         let order = order_of_losses(volume.members);
@@ -186,7 +206,7 @@ impl<'a> ArrayUnderSync<'a> {
             let most = (0..).take_while(|&count| survives(&volume, &order, count)).last().unwrap_or(0);
             return Err(format!("{} lost drives are the end of this array; expected at most {most}", lost + more));
         }
-        let sectors = ((volume.end() as f64 * question.share) as u64).min(volume.end());
+        let sectors = ((volume.end() as f64 * question.terms.share) as u64).min(volume.end());
         Ok(ArrayUnderSync { question, volume, order, lost, sectors })
     }
 
@@ -206,7 +226,7 @@ impl<'a> ArrayUnderSync<'a> {
 
     /// Members that are read for each sector that is rebuilt or checked.
     fn sources(&self, lost: u32) -> u32 {
-        match (self.question.task, self.volume.level) {
+        match (self.question.terms.task, self.volume.level) {
             (ArrayTask::Rebuild { .. }, RaidLevel::Raid1 | RaidLevel::Raid10) => 1,
             _ => self.volume.members - lost,
         }
@@ -214,17 +234,17 @@ impl<'a> ArrayUnderSync<'a> {
 
     /// The phases of the task with a rebuild or a scrub under way, in order: how many members are lost in each.
     fn lost_by_pass(&self) -> Vec<u32> {
-        match self.question.task {
+        match self.question.terms.task {
             ArrayTask::Scrub => vec![0],
             ArrayTask::Rebuild { .. } => {
-                (1..=self.lost + u32::from(self.question.next_loss_hours.is_some())).rev().collect()
+                (1..=self.lost + u32::from(self.question.terms.next_loss_hours.is_some())).rev().collect()
             }
         }
     }
 
     /// True if the whole takes no longer than the stretches, by the rate at its beginning.
     fn is_short(&self) -> Result<bool, String> {
-        if self.question.working_hours.is_some() {
+        if self.question.terms.working_hours.is_some() {
             return Ok(false);
         }
         let lost = self.lost;
@@ -238,7 +258,7 @@ impl<'a> ArrayUnderSync<'a> {
 
     /// The sync of a pass with so many lost members, from `sector` on.
     fn sync(&self, lost: u32, sector: u64) -> SyncStart {
-        match self.question.task {
+        match self.question.terms.task {
             ArrayTask::Scrub => SyncStart { member: None, sector },
             ArrayTask::Rebuild { .. } => SyncStart { member: self.first_lost(lost).first().copied(), sector },
         }

@@ -16,7 +16,7 @@ use crate::setup::Setup;
 
 /// The task, and the answer.
 pub use seekwise_lab::rebuild::{
-    ArrayAnswer, ArrayPhase, ArrayTask, Computation, Exposure, STRETCHES, TimelinePoint, UserFigures,
+    ArrayAnswer, ArrayPhase, ArrayTask, Computation, Exposure, STRETCHES, TaskTerms, TimelinePoint, UserFigures,
     expected_unreadable_sectors,
 };
 
@@ -34,7 +34,7 @@ pub enum ArrayUsers {
 /// How a rebuild or a scrub treats users, and the settings for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncPolicyChoice {
-    /// As the user wrote it: `md`, `idle`, `idle:100m`, `fixed:50m`, `steady:4`, `zfs`.
+    /// As the user wrote it: `md`, `idle`, `idle:100m`, `fixed:50m`, `steady:4`, `zfs`, `objects`.
     pub name: String,
     /// Keys of the stack.
     pub settings: Vec<(&'static str, String)>,
@@ -46,8 +46,7 @@ const NO_LIMIT: &str = "100000000";
 impl SyncPolicyChoice {
     /// Parses a policy; an error says what was expected.
     pub fn parse(text: &str) -> Result<SyncPolicyChoice, String> {
-        const EXPECTED: &str =
-            "md, idle, idle:RATE, fixed:RATE, steady:PIECES or zfs; a rate such as 50m is bytes a second on each drive";
+        const EXPECTED: &str = "md, idle, idle:RATE, fixed:RATE, steady:PIECES, zfs or objects; a rate such as 50m is bytes a second on each drive";
         let (word, argument) = text.split_once(':').map_or((text, None), |(word, argument)| (word, Some(argument)));
         let fault = || format!("`{text}` is no policy; expected {EXPECTED}");
         let kib_s = |rate: &str| -> Result<String, String> {
@@ -72,6 +71,15 @@ impl SyncPolicyChoice {
                 vec![policy("steady"), pieces(count), most(NO_LIMIT.to_owned())]
             }
             ("zfs", None) => vec![policy("zfs"), most(NO_LIMIT.to_owned())],
+            // Ceph: `osd_recovery_max_active` is 3 on hard disks, an object of its block devices 4 MiB (`order` 22).
+            ("objects", None) => vec![
+                policy("steady"),
+                pieces("3"),
+                (array::SYNC_PIECE, "4096".to_owned()),
+                (array::SYNC_GROUP, "4096".to_owned()),
+                (array::SYNC_TARGET, "files".to_owned()),
+                most(NO_LIMIT.to_owned()),
+            ],
             _ => return Err(fault()),
         };
         Ok(SyncPolicyChoice { name: text.to_owned(), settings })
@@ -104,16 +112,7 @@ pub struct RebuildSetup {
     /// The drive or the stack, with its settings; its job is not used.
     pub setup: Setup,
     pub users: ArrayUsers,
-    pub task: ArrayTask,
-    pub computation: Computation,
-    /// The share of each member that is rebuilt or read.
-    pub share: f64,
-    /// Hours until a new drive is there.
-    pub spare_after_hours: f64,
-    /// Hours after which one more member is lost.
-    pub next_loss_hours: Option<f64>,
-    /// Hours of the day at which users work.
-    pub working_hours: Option<(f64, f64)>,
+    pub terms: TaskTerms,
 }
 
 /// An answer for one policy.
@@ -183,16 +182,12 @@ impl RebuildSetup {
                 is_begun.call_once(|| observer.begin_work(Some(all), 0, "stretches"));
                 observer.report_done(done.fetch_add(1, Ordering::Relaxed) + 1);
             };
+            let working_hours = self.terms.working_hours.filter(|_| self.users != ArrayUsers::Absent);
             let question = ArrayQuestion {
                 stack,
                 users: Some(&prepared.job).filter(|_| self.users != ArrayUsers::Absent),
-                task: self.task,
                 seed: Seed(self.setup.seed),
-                computation: self.computation,
-                share: self.share,
-                spare_after_hours: self.spare_after_hours,
-                next_loss_hours: self.next_loss_hours,
-                working_hours: self.working_hours.filter(|_| self.users != ArrayUsers::Absent),
+                terms: TaskTerms { working_hours, ..self.terms },
             };
             let answer = rebuild::answer(&question, &on_stretch).map_err(Error::new)?;
             answers.push(PolicyAnswer { policy: policy.name.clone(), answer });

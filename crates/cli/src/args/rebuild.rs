@@ -19,6 +19,7 @@ Policies:
   fixed:RATE    a budget in bytes a second on each drive, such as 50m, whatever the users do
   steady:N      N pieces in flight, without a limit
   zfs           OpenZFS's resilver in the order of addresses: one piece beside users, three without
+  objects       an object store's backfill: files of 4 MiB in random order, each written, synced and named; three in flight
 
 Below the array stands Linux's driver (linux-mq-deadline; linux-none for zfs), unless the stack or --set says otherwise. docs/how-to/rebuild.md
 explains the figures.";
@@ -49,7 +50,7 @@ pub struct ArrayArgs {
     /// Users: a job or a pattern, which goes on as long as the rebuild.
     #[arg(long, value_name = "JOB", value_parser = parse_name)]
     pub load: Option<String>,
-    /// How users are treated: md, idle, idle:RATE, fixed:RATE, steady:PIECES, zfs; several are compared.
+    /// How users are treated: md, idle, idle:RATE, fixed:RATE, steady:PIECES, zfs, objects; several are compared.
     #[arg(long, value_name = "POLICY", value_delimiter = ',', default_value = "md", value_parser = SyncPolicyChoice::parse)]
     pub policy: Vec<SyncPolicyChoice>,
     /// The hours of the day at which users work, such as 8-18 [default: always].
@@ -64,7 +65,7 @@ pub struct ArrayArgs {
     /// Simulate every request from the beginning to the end.
     #[arg(long, conflicts_with = "stretches")]
     pub whole: bool,
-    /// Simulate so many stretches of the drives, and add up the hours between them [default: 16, or whole if that is shorter].
+    /// Simulate so many stretches of the drives, and add up the hours between them [default: 24, or whole if that is shorter].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub stretches: Option<u32>,
     /// Set a dotted key of the stack; may be repeated.

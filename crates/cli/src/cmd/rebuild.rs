@@ -2,7 +2,7 @@
 
 use seekwise::pictures::{Picture, draw_svg};
 use seekwise::rebuild::{
-    ArrayAnswer, ArrayPhase, ArrayTask, ArrayUsers, Computation, PolicyAnswer, RebuildSetup, TimelinePoint,
+    ArrayAnswer, ArrayPhase, ArrayTask, ArrayUsers, Computation, PolicyAnswer, RebuildSetup, TaskTerms, TimelinePoint,
     array_settings, expected_unreadable_sectors,
 };
 use seekwise::{Files, Setup};
@@ -16,22 +16,21 @@ use crate::tables::{Table, mark_figures_from, new_table};
 
 /// Runs `rebuild`.
 pub fn run_rebuild(args: &RebuildArgs, files: &Files, json: bool) -> CommandResult {
-    let question = RebuildSetup {
-        task: ArrayTask::Rebuild { lost: args.lose },
+    let terms = TaskTerms {
         spare_after_hours: args.spare_after,
         next_loss_hours: args.next_loss,
-        ..question(&args.array, files)
+        ..TaskTerms::new(ArrayTask::Rebuild { lost: args.lose })
     };
-    run_task(&args.array, &question, json)
+    run_task(&args.array, &question(&args.array, terms, files), json)
 }
 
 /// Runs `scrub`.
 pub fn run_scrub(args: &ScrubArgs, files: &Files, json: bool) -> CommandResult {
-    run_task(&args.array, &question(&args.array, files), json)
+    run_task(&args.array, &question(&args.array, TaskTerms::new(ArrayTask::Scrub), files), json)
 }
 
-/// A scrub of the array of `args`.
-fn question(args: &ArrayArgs, files: &Files) -> RebuildSetup {
+/// The question of `args`, with the terms of its command.
+fn question(args: &ArrayArgs, terms: TaskTerms, files: &Files) -> RebuildSetup {
     let set = array_settings((args.array.as_deref(), args.drives), &args.policy, &args.set);
     let mut setup = Setup::new("random-read", args.target.clone()).with_seed(args.seed).with_files(files.clone());
     setup.set = set;
@@ -40,20 +39,13 @@ fn question(args: &ArrayArgs, files: &Files) -> RebuildSetup {
         (None, Some(job)) => ArrayUsers::Job(job.clone()),
         (None, None) => ArrayUsers::Absent,
     };
-    RebuildSetup {
-        setup,
-        users,
-        task: ArrayTask::Scrub,
-        computation: match args.stretches {
-            _ if args.whole => Computation::Whole,
-            Some(count) => Computation::Stretches(count),
-            None => Computation::Shorter,
-        },
-        share: args.live.unwrap_or(1.0),
-        spare_after_hours: 0.0,
-        next_loss_hours: None,
-        working_hours: args.working_hours,
-    }
+    let computation = match args.stretches {
+        _ if args.whole => Computation::Whole,
+        Some(count) => Computation::Stretches(count),
+        None => Computation::Shorter,
+    };
+    let share = args.live.unwrap_or(1.0);
+    RebuildSetup { setup, users, terms: TaskTerms { computation, share, working_hours: args.working_hours, ..terms } }
 }
 
 fn run_task(args: &ArrayArgs, question: &RebuildSetup, json: bool) -> CommandResult {
@@ -124,7 +116,7 @@ fn format_answers(args: &ArrayArgs, question: &RebuildSetup, answers: &[PolicyAn
 }
 
 fn format_title(args: &ArrayArgs, question: &RebuildSetup, answer: &ArrayAnswer) -> String {
-    let task = match question.task {
+    let task = match question.terms.task {
         ArrayTask::Scrub => "Scrub".to_owned(),
         ArrayTask::Rebuild { lost: 1 } => "Rebuild of one drive".to_owned(),
         ArrayTask::Rebuild { lost } => format!("Rebuilds of {lost} drives, one after another"),
@@ -236,7 +228,7 @@ fn timeline_table(answer: &ArrayAnswer) -> Table {
 fn unreadable_sentence(args: &ArrayArgs, question: &RebuildSetup, answer: &ArrayAnswer) -> String {
     let expected = expected_unreadable_sectors(answer.read_bytes, args.bits_per_error);
     let least = answer.exposure.iter().map(|it| it.spare).min();
-    let consequence = match (question.task, least) {
+    let consequence = match (question.terms.task, least) {
         (ArrayTask::Scrub, _) | (_, None) => "the other drives have their data",
         (_, Some(0)) => "their data are lost where no drive could be spared",
         _ => "another drive has their data",

@@ -120,7 +120,24 @@ static KEYS: &[ProfileKey] = &[
         "1; `zfs` 3",
         "pieces in flight at once, with another policy than md's",
     )
-    .also(&["zfs_vdev_scrub_max_active", "sync_io_depth"]),
+    .also(&["zfs_vdev_scrub_max_active", "sync_io_depth", "osd_recovery_max_active"]),
+    ProfileKey::may(
+        "sync_group_kib",
+        "KiB",
+        KeyDomain::Whole(4, 1 << 20),
+        "by address",
+        "a rebuild or a check takes groups of this length in random order, as an object store takes its objects; with another policy than md's",
+    )
+    .also(&["rebuild order", "backfill", "object store", "random order"]),
+    ProfileKey::may(
+        "sync_target",
+        "",
+        KeyDomain::Word(&["drive", "files"]),
+        "drive",
+        "what a rebuild writes: the drive's sectors, or `files`: each piece, a flush, the record of its name at the drive's beginning, and a \
+         flush; with another policy than md's",
+    )
+    .also(&["rebuild files", "backfill", "object store", "rename"]),
     ProfileKey::may(
         "lose",
         "",
@@ -161,6 +178,8 @@ static BELONGS: &[KeyCondition] = &[
     ("stripe_cache", &["level", "second"], &["raid-5", "raid-6"]),
     ("sync_piece_kib", &["sync_policy"], &["idle", "steady", "zfs"]),
     ("sync_in_flight", &["sync_policy"], &["idle", "steady", "zfs"]),
+    ("sync_group_kib", &["sync_policy"], &["idle", "steady", "zfs"]),
+    ("sync_target", &["sync_policy"], &["idle", "steady", "zfs"]),
     ("bitmap", &["level"], &["raid-1", "raid-10", "raid-5", "raid-6"]),
     ("bitmap_chunk_kib", &["bitmap"], &["internal"]),
     ("bitmap_delay_ms", &["bitmap"], &["internal"]),
@@ -191,16 +210,21 @@ const PIECE: u32 = 2048;
 const ZFS_IN_FLIGHT: u32 = 3;
 
 /// Builds the policy of rebuilds and checks.
-fn build_sync_policy(figures: &Figures<'_>) -> SyncPolicy {
+fn build_sync_policy(figures: &Figures<'_>) -> Result<SyncPolicy, LayerMisfit> {
     let (beside_users, in_flight) = match figures.may_word("sync_policy") {
         Some("idle") => (BesideUsers::Wait, 1),
         Some("steady") => (BesideUsers::GoOn, 1),
         Some("zfs") => (BesideUsers::Credit, ZFS_IN_FLIGHT),
-        _ => return SyncPolicy::Md,
+        _ => return Ok(SyncPolicy::Md),
     };
     let sectors = figures.may_whole("sync_piece_kib").map_or(PIECE, |kib| 2 * kib as u32);
     let in_flight = figures.may_whole("sync_in_flight").map_or(in_flight, |most| most as u32);
-    SyncPolicy::Pieces(SyncPieces { sectors, in_flight, beside_users })
+    let group_kib = figures.may_whole("sync_group_kib").unwrap_or(0);
+    if !group_kib.is_multiple_of(4) {
+        return Err(("sync_group_kib", "a multiple of 4, whole pages".to_owned()));
+    }
+    let as_files = figures.may_word("sync_target") == Some("files");
+    Ok(SyncPolicy::Pieces(SyncPieces { sectors, in_flight, beside_users, group: 2 * group_kib as u32, as_files }))
 }
 
 /// Builds the write-intent bitmap, if the array has one.
@@ -279,7 +303,7 @@ fn build(figures: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer,
         },
         stripe_cache: figures.may_whole("stripe_cache").map_or(STRIPES, |pages| pages as u32),
         sync_speed,
-        sync_policy: build_sync_policy(figures),
+        sync_policy: build_sync_policy(figures)?,
         lost: lost.map_or(0, |member| 1 << member),
         bitmap,
     }))

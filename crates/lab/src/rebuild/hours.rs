@@ -113,7 +113,7 @@ struct Course<'a> {
 impl Course<'_> {
     /// True if users work at an hour after the loss, which is at the first hour of their day.
     fn is_working(&self, hour: f64) -> bool {
-        let Some((from, until)) = self.array.question.working_hours else { return true };
+        let Some((from, until)) = self.array.question.terms.working_hours else { return true };
         (from + hour).rem_euclid(24.0) >= from && (from + hour).rem_euclid(24.0) < until
     }
 
@@ -142,7 +142,8 @@ impl Course<'_> {
             let hours = match self.table(lost)?.add_step(sector, step) {
                 Some(hours) => hours,
                 None => {
-                    let (from, until) = self.array.question.working_hours.filter(|_| self.is_working(self.hour))?;
+                    let (from, until) =
+                        self.array.question.terms.working_hours.filter(|_| self.is_working(self.hour))?;
                     self.pass_hours(lost, until - (from + self.hour).rem_euclid(24.0));
                     self.table(lost)?.add_step(sector, step)?
                 }
@@ -187,7 +188,7 @@ pub(super) fn answer_from_stretches(
     })?;
     let mut losts = array.lost_by_pass();
     losts.dedup();
-    let users: &[bool] = match (array.question.users, array.question.working_hours) {
+    let users: &[bool] = match (array.question.users, array.question.terms.working_hours) {
         (Some(_), None) => &[true],
         (Some(_), Some(_)) => &[true, false],
         (None, _) => &[true],
@@ -251,9 +252,10 @@ fn assemble(
     let failures = tables.iter().flat_map(|table| &table.stretches).map(|it| it.failures).sum::<u64>();
     let hours_lost = vec![0.0; array.volume.members as usize + 1];
     let mut course = Course { array, tables, hour: 0.0, hours_lost, timeline: Vec::new() };
-    let spare_after = if matches!(question.task, ArrayTask::Scrub) { 0.0 } else { question.spare_after_hours };
+    let spare_after =
+        if matches!(question.terms.task, ArrayTask::Scrub) { 0.0 } else { question.terms.spare_after_hours };
     course.pass_hours(array.lost, spare_after);
-    let (mut lost, mut next_loss, mut is_over) = (array.lost, question.next_loss_hours, true);
+    let (mut lost, mut next_loss, mut is_over) = (array.lost, question.terms.next_loss_hours, true);
     loop {
         let Some(after) = course.add_pass(lost, next_loss) else {
             is_over = false;
@@ -308,11 +310,11 @@ fn assemble(
 /// The phase of a rebuild or a scrub with so many members lost.
 fn sync_phase(array: &ArrayUnderSync<'_>, table: &PaceTable, is_over: bool) -> ArrayPhase {
     let (hours, sectors): (f64, f64) = (table.hours.iter().sum(), table.sectors.iter().sum());
-    let base = match array.question.task {
+    let base = match array.question.terms.task {
         ArrayTask::Scrub => "scrub".to_owned(),
         ArrayTask::Rebuild { .. } => format!("rebuild, {} lost", table.lost),
     };
-    let has_both = array.question.working_hours.is_some() && array.question.users.is_some();
+    let has_both = array.question.terms.working_hours.is_some() && array.question.users.is_some();
     let name = match (has_both, table.with_users) {
         (true, false) => format!("{base}, no users"),
         _ => base,

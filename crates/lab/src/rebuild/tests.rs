@@ -36,17 +36,15 @@ fn users(stack: &Stack, rate: Option<u32>) -> Work {
 }
 
 fn question<'a>(stack: &'a Stack, users: Option<&'a Work>, lost: u32) -> ArrayQuestion<'a> {
-    ArrayQuestion {
-        stack,
-        users,
-        task: ArrayTask::Rebuild { lost },
-        seed: Seed(1),
-        computation: Computation::Shorter,
-        share: 0.2,
-        spare_after_hours: 0.0,
-        next_loss_hours: None,
-        working_hours: None,
-    }
+    let terms = TaskTerms { share: 0.2, ..TaskTerms::new(ArrayTask::Rebuild { lost }) };
+    ArrayQuestion { stack, users, seed: Seed(1), terms }
+}
+
+/// The question with changed terms.
+fn with_terms<'a>(question: ArrayQuestion<'a>, change: impl FnOnce(&mut TaskTerms)) -> ArrayQuestion<'a> {
+    let mut terms = question.terms;
+    change(&mut terms);
+    ArrayQuestion { terms, ..question }
 }
 
 fn ask(question: &ArrayQuestion<'_>) -> ArrayAnswer {
@@ -65,18 +63,26 @@ fn busiest(answer: &ArrayAnswer) -> &ArrayPhase {
 /// The hours within 2 %, the 99th percentile within 5 %: what the short form must keep to.
 #[test]
 fn stretches_say_what_the_whole_says() {
-    let policies: [&[(&str, &str)]; 3] = [
+    let policies: [&[(&str, &str)]; 4] = [
         &[],
         &[("array.sync_policy", "zfs")],
         &[("array.sync_policy", "steady"), ("array.sync_speed_max", "20000"), ("array.sync_speed_min", "1")],
+        // Objects: in random order, each a file.
+        &[
+            ("array.sync_policy", "steady"),
+            ("array.sync_in_flight", "3"),
+            ("array.sync_piece_kib", "4096"),
+            ("array.sync_group_kib", "4096"),
+            ("array.sync_target", "files"),
+        ],
     ];
     for (level, drives) in [("raid-5", "3"), ("raid-1", "2")] {
         for more in policies {
             let stack = raid(level, drives, more);
             let work = users(&stack, Some(15));
             let question = question(&stack, Some(&work), 1);
-            let whole = ask(&ArrayQuestion { computation: Computation::Whole, ..question });
-            let short = ask(&ArrayQuestion { computation: Computation::Stretches(6), ..question });
+            let whole = ask(&with_terms(question, |terms| terms.computation = Computation::Whole));
+            let short = ask(&with_terms(question, |terms| terms.computation = Computation::Stretches(6)));
             let ratio = short.hours.unwrap() / whole.hours.unwrap();
             assert!((0.98..1.02).contains(&ratio), "{level} {more:?}: {:?} of {:?}", short.hours, whole.hours);
             let p99 = |answer: &ArrayAnswer| busiest(answer).users.unwrap().p99_ms;
@@ -94,9 +100,9 @@ fn stretches_reach_the_inner_end() {
     for (policy, more) in [("steady", ("array.sync_in_flight", "2")), ("zfs", ("array.sync_piece_kib", "1024"))] {
         let stack = raid("raid-1", "2", &[("array.sync_policy", policy), more]);
         let work = users(&stack, Some(10));
-        let question = ArrayQuestion { share: 1.0, ..question(&stack, Some(&work), 1) };
-        let whole = ask(&ArrayQuestion { computation: Computation::Whole, ..question });
-        let short = ask(&ArrayQuestion { computation: Computation::Stretches(STRETCHES), ..question });
+        let question = with_terms(question(&stack, Some(&work), 1), |terms| terms.share = 1.0);
+        let whole = ask(&with_terms(question, |terms| terms.computation = Computation::Whole));
+        let short = ask(&with_terms(question, |terms| terms.computation = Computation::Stretches(STRETCHES)));
         let ratio = short.hours.unwrap() / whole.hours.unwrap();
         assert!((0.99..1.01).contains(&ratio), "{policy}: {:?} of {:?} hours", short.hours, whole.hours);
         let p99 = |answer: &ArrayAnswer| busiest(answer).users.unwrap().p99_ms;
@@ -111,9 +117,9 @@ fn stretches_reach_the_inner_end() {
 #[test]
 fn exposure_adds_up() {
     let stack = raid("raid-6", "4", &[]);
-    let asked = ArrayQuestion { spare_after_hours: 3.0, ..question(&stack, None, 2) };
+    let asked = with_terms(question(&stack, None, 2), |terms| terms.spare_after_hours = 3.0);
     for computation in [Computation::Stretches(4), Computation::Whole] {
-        let found = ask(&ArrayQuestion { computation, ..asked });
+        let found = ask(&with_terms(asked, |terms| terms.computation = computation));
         let hours = |spare| found.exposure.iter().find(|it| it.spare == spare).map_or(0.0, |it| it.hours);
         assert!((hours(0) + hours(1) - 3.0 - found.hours.unwrap()).abs() < 1e-6, "{found:?}");
         // Both rebuilds take equally long, and nothing was done in the first three hours.
@@ -126,16 +132,17 @@ fn exposure_adds_up() {
 #[test]
 fn a_loss_during_the_rebuild_counts_from_when_it_comes() {
     let stack = raid("raid-6", "4", &[]);
-    let alone =
-        ask(&ArrayQuestion { computation: Computation::Stretches(4), ..question(&stack, None, 1) }).hours.unwrap();
-    let asked = ArrayQuestion { next_loss_hours: Some(alone / 2.0), ..question(&stack, None, 1) };
+    let alone = ask(&with_terms(question(&stack, None, 1), |terms| terms.computation = Computation::Stretches(4)))
+        .hours
+        .unwrap();
+    let asked = with_terms(question(&stack, None, 1), |terms| terms.next_loss_hours = Some(alone / 2.0));
     for computation in [Computation::Stretches(4), Computation::Whole] {
-        let found = ask(&ArrayQuestion { computation, ..asked });
+        let found = ask(&with_terms(asked, |terms| terms.computation = computation));
         let hours = |spare| found.exposure.iter().find(|it| it.spare == spare).map_or(0.0, |it| it.hours);
         assert!((hours(0) - alone / 2.0).abs() < 0.06 * alone, "{alone}: {:?}", found.exposure);
         assert!((hours(1) - 1.5 * alone).abs() < 0.1 * alone, "{alone}: {:?}", found.exposure);
     }
-    let late = ArrayQuestion { next_loss_hours: Some(2.0 * alone), ..asked };
+    let late = with_terms(asked, |terms| terms.next_loss_hours = Some(2.0 * alone));
     let why = answer(&late, &|_| ()).unwrap_err();
     assert!(why.contains("before the next loss"), "{why}");
 }
@@ -145,7 +152,7 @@ fn a_loss_during_the_rebuild_counts_from_when_it_comes() {
 fn a_rebuild_that_users_starve_never_ends_and_goes_on_at_night() {
     let stack = raid("raid-5", "3", &[("array.sync_policy", "idle")]);
     let work = users(&stack, None);
-    let asked = ArrayQuestion { computation: Computation::Stretches(4), ..question(&stack, Some(&work), 1) };
+    let asked = with_terms(question(&stack, Some(&work), 1), |terms| terms.computation = Computation::Stretches(4));
     let never = ask(&asked);
     assert_eq!((never.hours, never.interval), (None, None));
     assert!(
@@ -153,7 +160,7 @@ fn a_rebuild_that_users_starve_never_ends_and_goes_on_at_night() {
         "{:?}",
         never.phases
     );
-    let at_night = ask(&ArrayQuestion { working_hours: Some((8.0, 18.0)), ..asked });
+    let at_night = ask(&with_terms(asked, |terms| terms.working_hours = Some((8.0, 18.0))));
     let hours = at_night.hours.unwrap();
     assert!(hours > 10.0 && hours < 24.0, "{hours}: it begins with the users' day");
 }
@@ -166,10 +173,15 @@ fn questions_without_an_answer_say_what_was_expected() {
     assert!(why.contains("at most 1"), "{why}");
     assert!(fault(&raid("raid-10", "4", &[]), 3).contains("at most 2"));
     let stack = raid("raid-5", "3", &[]);
-    let tiny = ArrayQuestion { share: 0.001, computation: Computation::Stretches(4), ..question(&stack, None, 1) };
+    let tiny = with_terms(question(&stack, None, 1), |terms| {
+        terms.share = 0.001;
+        terms.computation = Computation::Stretches(4);
+    });
     assert!(answer(&tiny, &|_| ()).unwrap_err().contains("whole"));
-    let ends =
-        ArrayQuestion { working_hours: Some((8.0, 9.0)), computation: Computation::Whole, ..question(&stack, None, 1) };
+    let ends = with_terms(question(&stack, None, 1), |terms| {
+        terms.working_hours = Some((8.0, 9.0));
+        terms.computation = Computation::Whole;
+    });
     assert!(answer(&ends, &|_| ()).unwrap_err().contains("stretches only"));
 }
 
@@ -177,7 +189,7 @@ fn questions_without_an_answer_say_what_was_expected() {
 #[test]
 fn a_scrub_reads_every_drive() {
     let stack = raid("raid-5", "3", &[]);
-    let found = ask(&ArrayQuestion { task: ArrayTask::Scrub, ..question(&stack, None, 1) });
+    let found = ask(&with_terms(question(&stack, None, 1), |terms| terms.task = ArrayTask::Scrub));
     assert!(found.exposure.is_empty() && found.hours.unwrap() > 0.0);
     assert!(
         (found.read_bytes / found.member_bytes as f64 - 3.0).abs() < 0.1,

@@ -27,13 +27,14 @@ struct Second {
 
 /// Simulates the whole task.
 pub(super) fn simulate_whole(array: &ArrayUnderSync<'_>) -> Result<ArrayAnswer, String> {
-    if array.question.working_hours.is_some() {
+    if array.question.terms.working_hours.is_some() {
         return Err("hours of the day are computed from stretches only; expected not to compute it whole".to_owned());
     }
     let mut running = RunningArray::new(array, 1, true)?;
     let quiet = quiet_time();
     let before = pass_quietly(&mut running, quiet)?;
-    let spare_after = if array.question.task == ArrayTask::Scrub { 0.0 } else { array.question.spare_after_hours };
+    let spare_after =
+        if array.question.terms.task == ArrayTask::Scrub { 0.0 } else { array.question.terms.spare_after_hours };
     array.first_lost(array.lost).into_iter().try_for_each(|member| running.set(ArraySetting::Lose(member)))?;
     let waiting = pass_quietly(&mut running, Span::from_nanos((spare_after * 3.6e12) as u64))?;
     let (seconds, is_over) = simulate_passes(array, &mut running)?;
@@ -102,9 +103,9 @@ fn pass_quietly(running: &mut RunningArray, span: Span) -> Result<Histogram, Str
 /// Simulates all passes along the members. Returns their seconds, and whether they came to their end.
 fn simulate_passes(array: &ArrayUnderSync<'_>, running: &mut RunningArray) -> Result<(Vec<Second>, bool), String> {
     let (mut lost, mut seconds) = (array.first_lost(array.lost), Vec::new());
-    let mut next_loss = array.question.next_loss_hours.map(|hours| (hours * 3600.0) as usize);
+    let mut next_loss = array.question.terms.next_loss_hours.map(|hours| (hours * 3600.0) as usize);
     for pass in 0.. {
-        let start = match array.question.task {
+        let start = match array.question.terms.task {
             ArrayTask::Scrub => array.sync(0, 0),
             ArrayTask::Rebuild { .. } => super::SyncStart { member: lost.first().copied(), sector: 0 },
         };
@@ -156,7 +157,7 @@ fn sync_phases(array: &ArrayUnderSync<'_>, seconds: &[Second]) -> Vec<ArrayPhase
             latency.merge(&second.latency);
             (count, sectors) = (count + 1.0, sectors + second.sectors);
         }
-        let name = match array.question.task {
+        let name = match array.question.terms.task {
             ArrayTask::Scrub => "scrub".to_owned(),
             ArrayTask::Rebuild { .. } => format!("rebuild, {lost} lost"),
         };
