@@ -64,8 +64,8 @@ pub fn dispatch(cli: Cli, words: &[OsString]) -> CommandResult {
         CliCommand::Fit(args) => fit::run_command(&args, files, words, cli.json),
         CliCommand::Validate(args) => validate::run_command(&args, &files, cli.json),
         CliCommand::PowerCut(args) => power_cut::run_command(&args, &files, &bounds, cli.json),
-        CliCommand::Rebuild(args) => rebuild::run_rebuild(&args, &files, cli.json),
-        CliCommand::Scrub(args) => rebuild::run_scrub(&args, &files, cli.json),
+        CliCommand::Rebuild(args) => rebuild::run_rebuild(&args, &files, words, cli.json),
+        CliCommand::Scrub(args) => rebuild::run_scrub(&args, &files, words, cli.json),
         CliCommand::Serve(args) => serve::run_command(&args, &files, &bounds, cli.json),
         #[cfg(target_os = "linux")]
         CliCommand::Crash(args) => crash::run_command(&args, &files, cli.json),

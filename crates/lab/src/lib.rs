@@ -61,6 +61,7 @@ mod job_loads;
 pub mod job_settings;
 pub mod jobs;
 pub mod outcome;
+pub(crate) mod page;
 pub mod plan;
 pub mod plot;
 pub mod provenance;

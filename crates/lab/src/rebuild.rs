@@ -11,6 +11,7 @@
 //! comes when it is asked for, not at random.
 
 mod hours;
+pub mod page;
 mod stretch;
 #[cfg(test)]
 mod tests;

@@ -14,6 +14,8 @@ use crate::error::Error;
 use crate::observer::Observer;
 use crate::setup::Setup;
 
+/// Figures as pages and tables show them.
+pub use seekwise_lab::rebuild::page::round_figure;
 /// The task, and the answer.
 pub use seekwise_lab::rebuild::{
     ArrayAnswer, ArrayPhase, ArrayTask, Computation, Exposure, STRETCHES, TaskTerms, TimelinePoint, UserFigures,
@@ -194,6 +196,12 @@ impl RebuildSetup {
         }
         Ok(answers)
     }
+}
+
+/// The answers as one self-contained HTML page; `notes` stand below its tables, `command` makes it again.
+pub fn render_page(title: &str, answers: &[PolicyAnswer], notes: &[String], command: &str) -> String {
+    let named: Vec<(&str, &ArrayAnswer)> = answers.iter().map(|it| (it.policy.as_str(), &it.answer)).collect();
+    rebuild::page::render_html(title, &named, notes, command)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Arguments of `seekwise rebuild` and `seekwise scrub`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use seekwise::rebuild::SyncPolicyChoice;
 
@@ -9,7 +11,7 @@ use super::{PictureArgs, parse_key_value, parse_name, parse_seed};
 pub const REBUILD: &str = "\
 Examples:
   seekwise rebuild --on exos-x18 --array raid-6 --drives 8
-  seekwise rebuild --on exos-x18 --array raid-6 --drives 8 --users 100 --policy md,idle,fixed:50m,zfs
+  seekwise rebuild --on exos-x18 --array raid-6 --drives 8 --users 100 --policy md,idle,fixed:50m,zfs --page rebuild.html
   seekwise rebuild --on exos-x18 --array raid-6 --drives 8 --users 100 --lose 2
   seekwise rebuild --on exos-x18 --array raid-6 --drives 8 --load users.fio --next-loss 10 --png rebuild.png
 
@@ -74,6 +76,9 @@ pub struct ArrayArgs {
     /// The random seed.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_seed)]
     pub seed: u64,
+    /// Also write an HTML page with tables and plots.
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
     #[command(flatten)]
     pub pictures: PictureArgs,
     /// Overwrite existing files.

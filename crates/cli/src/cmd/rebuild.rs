@@ -1,32 +1,36 @@
 //! `seekwise rebuild` and `seekwise scrub`: hours of an array beside its users, by policy.
 
+use std::ffi::OsString;
+
+use seekwise::outputs::{prepare_output, write_whole};
 use seekwise::pictures::{Picture, draw_svg};
 use seekwise::rebuild::{
     ArrayAnswer, ArrayPhase, ArrayTask, ArrayUsers, Computation, PolicyAnswer, RebuildSetup, TaskTerms, TimelinePoint,
-    array_settings, expected_unreadable_sectors,
+    array_settings, expected_unreadable_sectors, render_page, round_figure as short,
 };
-use seekwise::{Files, Setup};
+use seekwise::{Error, Files, Setup};
 
 use super::{print_json, print_text};
 use crate::args::{ArrayArgs, RebuildArgs, ScrubArgs};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
+use crate::output::print_to_stderr;
 use crate::progress::ProgressObserver;
 use crate::screen::{self, wrap_text};
 use crate::tables::{Table, mark_figures_from, new_table};
 
 /// Runs `rebuild`.
-pub fn run_rebuild(args: &RebuildArgs, files: &Files, json: bool) -> CommandResult {
+pub fn run_rebuild(args: &RebuildArgs, files: &Files, words: &[OsString], json: bool) -> CommandResult {
     let terms = TaskTerms {
         spare_after_hours: args.spare_after,
         next_loss_hours: args.next_loss,
         ..TaskTerms::new(ArrayTask::Rebuild { lost: args.lose })
     };
-    run_task(&args.array, &question(&args.array, terms, files), json)
+    run_task(&args.array, &question(&args.array, terms, files), words, json)
 }
 
 /// Runs `scrub`.
-pub fn run_scrub(args: &ScrubArgs, files: &Files, json: bool) -> CommandResult {
-    run_task(&args.array, &question(&args.array, TaskTerms::new(ArrayTask::Scrub), files), json)
+pub fn run_scrub(args: &ScrubArgs, files: &Files, words: &[OsString], json: bool) -> CommandResult {
+    run_task(&args.array, &question(&args.array, TaskTerms::new(ArrayTask::Scrub), files), words, json)
 }
 
 /// The question of `args`, with the terms of its command.
@@ -48,11 +52,16 @@ fn question(args: &ArrayArgs, terms: TaskTerms, files: &Files) -> RebuildSetup {
     RebuildSetup { setup, users, terms: TaskTerms { computation, share, working_hours: args.working_hours, ..terms } }
 }
 
-fn run_task(args: &ArrayArgs, question: &RebuildSetup, json: bool) -> CommandResult {
-    if args.force && !args.pictures.are_requested() {
-        return Err(CommandError::new("--force: there is nothing to overwrite; expected --svg or --png as well"));
+fn run_task(args: &ArrayArgs, question: &RebuildSetup, words: &[OsString], json: bool) -> CommandResult {
+    if args.force && args.page.is_none() && !args.pictures.are_requested() {
+        return Err(CommandError::new(
+            "--force: there is nothing to overwrite; expected --page, --svg or --png as well",
+        ));
     }
     args.pictures.check_paths(args.force, &[&args.target])?;
+    if let Some(path) = &args.page {
+        prepare_output(path, args.force).map_err(|why| Error::of_file(path, &why))?;
+    }
     if args.working_hours.is_some() && question.users == ArrayUsers::Absent {
         return Err(CommandError::new("--working-hours: there are no users; expected --users or --load as well"));
     }
@@ -60,6 +69,16 @@ fn run_task(args: &ArrayArgs, question: &RebuildSetup, json: bool) -> CommandRes
     let answers = question.answer(&args.policy, &progress)?;
     drop(progress);
     args.pictures.write(args.force, || draw_timeline(&answers[0]))?;
+    if let Some(path) = &args.page {
+        let page = render_page(
+            format_title(args, question, &answers[0].answer).trim_end_matches('.'),
+            &answers,
+            &closing_notes(args, question, &answers[0].answer),
+            &command_line(words),
+        );
+        write_whole(path, page.as_bytes(), args.force).map_err(|why| Error::of_file(path, &why))?;
+        print_to_stderr(format!("Page: {}", path.display()));
+    }
     if json {
         print_json(&serde_json::json!({ "policies": answers }))?;
     } else {
@@ -86,15 +105,6 @@ fn draw_timeline(answer: &PolicyAnswer) -> String {
     draw_svg(&Picture { title: &title, x: "hours", y, points: &points }, 960, 480)
 }
 
-/// Three significant figures, or whole numbers.
-fn short(value: f64) -> String {
-    match value {
-        large if large >= 99.95 => format!("{large:.0}"),
-        middle if middle >= 9.995 => format!("{middle:.1}"),
-        small => format!("{small:.2}"),
-    }
-}
-
 fn format_answers(args: &ArrayArgs, question: &RebuildSetup, answers: &[PolicyAnswer]) -> String {
     let width = screen::output_width();
     let paragraphs =
@@ -107,12 +117,23 @@ fn format_answers(args: &ArrayArgs, question: &RebuildSetup, answers: &[PolicyAn
     if let [only] = answers {
         text += &format!("\n\n{}", timeline_table(&only.answer).draw(width));
     }
+    format!("{text}\n\n{}", paragraphs(closing_notes(args, question, first)))
+}
+
+/// Sentences that stand below the tables.
+fn closing_notes(args: &ArrayArgs, question: &RebuildSetup, first: &ArrayAnswer) -> Vec<String> {
     let mut notes = vec![unreadable_sentence(args, question, first)];
     if first.failures > 0 {
         notes.push(format!("{} requests of users failed.", first.failures));
     }
     notes.push(format!("Computed {}.", first.computed));
-    format!("{text}\n\n{}", paragraphs(notes))
+    notes
+}
+
+/// The command, as it can be pasted.
+fn command_line(words: &[OsString]) -> String {
+    let rest = words.iter().skip(1).map(|word| seekwise::shell::quote_for_shell(&word.to_string_lossy()));
+    std::iter::once("seekwise".to_owned()).chain(rest).collect::<Vec<_>>().join(" ")
 }
 
 fn format_title(args: &ArrayArgs, question: &RebuildSetup, answer: &ArrayAnswer) -> String {

@@ -5,25 +5,15 @@ mod pictures;
 use std::fmt::Write;
 
 use super::report::{FitReport, PointErrors, ReferenceErrors, TraceErrors};
+use crate::page::{escape_html, render_page, write_section};
 use crate::validate::{ResponseErrors, Validation, plot};
-
-const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
-table{border-collapse:collapse;margin:1rem 0}td,th{padding:.2rem .7rem;border-bottom:1px solid #ddd;text-align:right}\
-td:first-child,th:first-child{text-align:left}svg{max-width:100%;height:auto}.head{font-size:1.25rem;border-left:.3rem solid #d05418;padding-left:.8rem}figure{margin:1.5rem 0}\
-figcaption{color:#555;font-size:.9rem}";
 
 /// A number of points tried, and the least loss until then.
 pub type PointsAndLoss = (u64, f64);
 
 /// The page on the fit of the drive `title`. `progress` has a step for each fall of the least loss.
 pub fn render_html(title: &str, report: &FitReport, data_description: &str, progress: &[PointsAndLoss]) -> String {
-    let mut text = format!(
-        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{0}, fitted</title><style>{STYLE}</style>\n<h1>{0}, \
-         fitted</h1>\n<p class=\"head\">{2}</p>\n<p>{1}.</p>\n",
-        escape_html(title),
-        escape_html(data_description),
-        escape_html(&headline_text(report))
-    );
+    let mut text = format!("<p>{}.</p>\n", escape_html(data_description));
     if let Some(sentence) = draws_sentence(report) {
         let _ = writeln!(text, "<p>{}</p>", escape_html(&sentence));
     }
@@ -52,7 +42,7 @@ pub fn render_html(title: &str, report: &FitReport, data_description: &str, prog
     write_section(&mut text, "What stayed", &["figure", "is", "why"], rows);
     let rows = report.trades.iter().map(|(a, b)| vec![a.clone(), b.clone()]);
     write_section(&mut text, "What the data tell together only", &["figure", "and"], rows);
-    text + "</html>\n"
+    render_page(&format!("{title}, fitted"), &headline_text(report), &text)
 }
 
 /// What a profile fitted to jobs carries, and how its held-back jobs stand; `None` for other fits.
@@ -168,48 +158,8 @@ fn errors_by_kind(validation: &Validation) -> [(&'static str, ResponseErrors); 3
     [("all", validation.all), ("reads", validation.reads), ("writes", validation.writes)]
 }
 
-/// Adds a heading and a table, if there are rows.
-fn write_section(html: &mut String, heading: &str, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) {
-    let mut rows = rows.peekable();
-    if rows.peek().is_none() {
-        return;
-    }
-    let cells = |tag: &str, cells: &mut dyn Iterator<Item = &str>| {
-        cells.fold(String::new(), |row, cell| row + &format!("<{tag}>{}</{tag}>", escape_html(cell)))
-    };
-    let _ = writeln!(
-        html,
-        "<h2>{}</h2>\n<table><tr>{}</tr>",
-        escape_html(heading),
-        cells("th", &mut heads.iter().copied())
-    );
-    for row in rows {
-        let _ = writeln!(html, "<tr>{}</tr>", cells("td", &mut row.iter().map(String::as_str)));
-    }
-    html.push_str("</table>\n");
-}
-
-fn escape_html(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
 /// The middle of some values; `None` without any.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_files_are_no_markup() {
-        let mut text = String::new();
-        write_section(&mut text, "<b>", &["a"], [vec!["1 < 2 & \"x\"".to_owned()]].into_iter());
-        assert!(text.contains("&lt;b&gt;") && text.contains("1 &lt; 2 &amp; &quot;x&quot;"), "{text}");
-        let empty = text.clone();
-        write_section(&mut text, "none", &["a"], std::iter::empty());
-        assert_eq!(text, empty);
-    }
 }

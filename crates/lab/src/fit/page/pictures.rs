@@ -3,11 +3,9 @@
 
 use std::fmt::Write;
 
-use super::{PointsAndLoss, escape_html};
+use super::PointsAndLoss;
 use crate::fit::report::{MovedParameter, PointErrors};
-
-/// The width of a picture in SVG units; text is 13 units high.
-const WIDTH: f64 = 860.0;
+use crate::page::{RULE, WIDTH, draw_dot, draw_line, draw_text, figure_html};
 
 /// The margin left of the plot.
 const LEFT: f64 = 330.0;
@@ -21,41 +19,11 @@ const ROW: f64 = 22.0;
 /// The margin above and below the rows.
 const EDGE: f64 = 26.0;
 
-const BEFORE: &str = "#8a8a8a";
-const AFTER: &str = "#d05418";
-const GRID: &str = "#dddddd";
+const BEFORE: &str = "var(--side-6)";
+const AFTER: &str = "var(--side-1)";
 
 /// The most rows of jobs in the picture; the table below it has all.
 const JOBS: usize = 40;
-
-/// A picture with its caption below.
-fn figure_html(height: f64, body: &str, caption: &str) -> String {
-    format!(
-        "<figure><svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
-         font-family=\"system-ui,sans-serif\" font-size=\"13\">{body}</svg><figcaption>{}</figcaption></figure>\n",
-        escape_html(caption)
-    )
-}
-
-fn draw_text(body: &mut String, (x, y): (f64, f64), anchor: &str, words: &str) {
-    let words = escape_html(words);
-    let _ = write!(body, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"#222\">{words}</text>");
-}
-
-fn draw_line(body: &mut String, (x1, y1): (f64, f64), (x2, y2): (f64, f64), stroke: &str, width: f64) {
-    let _ = write!(
-        body,
-        "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" stroke=\"{stroke}\" stroke-width=\"{width}\"/>"
-    );
-}
-
-fn draw_dot(body: &mut String, (x, y): (f64, f64), filled: bool) {
-    let (fill, stroke) = if filled { (AFTER, AFTER) } else { ("#fff", BEFORE) };
-    let _ = write!(
-        body,
-        "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4.5\" fill=\"{fill}\" stroke=\"{stroke}\" stroke-width=\"2\"/>"
-    );
-}
 
 /// Shortens a name to fit left of the plot, some 44 characters.
 fn shorten_name(name: &str) -> String {
@@ -82,7 +50,7 @@ pub(crate) fn draw_job_errors(points: &[PointErrors]) -> String {
     let mut body = String::new();
     for share in [-1.0, -0.5, 0.0, 0.5, 1.0] {
         let at = x(share * largest_percent);
-        draw_line(&mut body, (at, EDGE), (at, bottom), if share == 0.0 { "#888" } else { GRID }, 1.0);
+        draw_line(&mut body, (at, EDGE), (at, bottom), if share == 0.0 { "var(--soft)" } else { RULE }, 1.0);
         let words = if share == 0.0 { "as measured".to_owned() } else { format!("{:+} %", share * largest_percent) };
         draw_text(&mut body, (at, EDGE - 9.0), "middle", &words);
     }
@@ -97,8 +65,8 @@ pub(crate) fn draw_job_errors(points: &[PointErrors]) -> String {
             &shorten_name(&format!("{}: {}{held}", row.what, row.figure)),
         );
         draw_line(&mut body, (x(before), y), (x(after), y), BEFORE, 1.5);
-        draw_dot(&mut body, (x(before), y), false);
-        draw_dot(&mut body, (x(after), y), true);
+        draw_dot(&mut body, (x(before), y), BEFORE, false);
+        draw_dot(&mut body, (x(after), y), AFTER, true);
         draw_text(&mut body, (WIDTH - RIGHT + 12.0, y + 4.0), "start", &format!("{after:+.1} %"));
     }
     let more = match points.len() - rows.len() {
@@ -127,10 +95,10 @@ pub(crate) fn draw_intervals(figures: &[MovedParameter]) -> String {
     for (index, (row, [before, after, low, high])) in rows.iter().enumerate() {
         let y = EDGE + ROW * (index as f64 + 0.5);
         draw_text(&mut body, (LEFT - 10.0, y + 4.0), "end", &shorten_name(&row.name));
-        draw_line(&mut body, (x(0.0), y), (x(1.0), y), GRID, 8.0);
-        draw_line(&mut body, (x(*low), y), (x(*high), y), "#f0b494", 8.0);
-        draw_dot(&mut body, (x(*before), y), false);
-        draw_dot(&mut body, (x(*after), y), true);
+        draw_line(&mut body, (x(0.0), y), (x(1.0), y), RULE, 8.0);
+        draw_line(&mut body, (x(*low), y), (x(*high), y), "color-mix(in srgb,var(--side-1) 45%,var(--paper))", 8.0);
+        draw_dot(&mut body, (x(*before), y), BEFORE, false);
+        draw_dot(&mut body, (x(*after), y), AFTER, true);
         draw_text(&mut body, (x(1.0) + 12.0, y + 4.0), "start", &format!("{} → {}", row.before, row.after));
     }
     let caption = "Each number that moved, in the range in which it may move: what it was (ring), what it is (dot), and \
@@ -151,7 +119,7 @@ pub(crate) fn draw_search_progress(progress: &[PointsAndLoss]) -> String {
     let y = |loss: f64| EDGE + (HEIGHT - 2.0 * EDGE) * (1.0 - (loss / top).clamp(0.0, 1.0));
     let mut body = String::new();
     for share in [0.0, 0.5, 1.0] {
-        draw_line(&mut body, (MARGIN, y(share * top)), (WIDTH - MARGIN, y(share * top)), GRID, 1.0);
+        draw_line(&mut body, (MARGIN, y(share * top)), (WIDTH - MARGIN, y(share * top)), RULE, 1.0);
         draw_text(&mut body, (MARGIN - 8.0, y(share * top) + 4.0), "end", &format!("{}", share * top));
     }
     let mut path = format!("M{:.1} {:.1}", x(first.0), y(first.1));
