@@ -11,6 +11,10 @@ use pyo3::prelude::*;
 use seekwise::compare::Comparison;
 use seekwise::fit::Fit;
 use seekwise::power_cut::CutTime;
+use seekwise::rebuild::{
+    ArrayTask, ArrayUsers, Computation, PolicyAnswers, RebuildSetup, SyncPolicyChoice, TaskTerms, array_settings,
+    render_page as render_rebuild,
+};
 use seekwise::run::{PreparedRun, RunOptions};
 use seekwise::setup::Setup;
 use seekwise::shell::quote_for_shell;
@@ -523,5 +527,93 @@ pub fn power_cut(
         let cut = seekwise::power_cut::power_cut(&setup, when, &Bounds::new(max_memory), observer)?;
         let (promise_kept, risk) = (cut.report.promise_kept, columns::risk_table(&cut.report));
         Ok((answer::json(&cut.json(&setup)), with_standard_input(line, setup_call.text.as_deref()), promise_kept, risk))
+    })
+}
+
+/// A rebuild or a scrub of an array.
+#[derive(FromPyObject)]
+pub struct RebuildCall {
+    /// Its job is that of the users, if `has_load`.
+    setup: SetupCall,
+    has_load: bool,
+    array: Option<String>,
+    drives: Option<u32>,
+    users: Option<u32>,
+    policies: Vec<String>,
+    scrub: bool,
+    lose: u32,
+    spare_after: f64,
+    next_loss: Option<f64>,
+    working_hours: Option<(f64, f64)>,
+    live: Option<f64>,
+    whole: bool,
+}
+
+impl RebuildCall {
+    /// The shell line that answers the same.
+    fn command(&self) -> String {
+        let mut line = format!("seekwise {}", if self.scrub { "scrub" } else { "rebuild" });
+        push_option(&mut line, "on", Some(&self.setup.target));
+        push_option(&mut line, "array", self.array.as_ref());
+        push_option(&mut line, "drives", self.drives);
+        push_option(&mut line, "users", self.users);
+        push_option(&mut line, "load", Some(&self.setup.job).filter(|_| self.has_load));
+        push_option(&mut line, "policy", Some(self.policies.join(",")));
+        push_option(&mut line, "working-hours", self.working_hours.map(|(from, until)| format!("{from}-{until}")));
+        push_option(&mut line, "live", self.live.map(|share| format!("{}%", 100.0 * share)));
+        if !self.scrub {
+            push_option(&mut line, "lose", Some(self.lose));
+            push_option(&mut line, "spare-after", Some(self.spare_after));
+            push_option(&mut line, "next-loss", self.next_loss);
+        }
+        for (key, value) in &self.setup.set {
+            push_option(&mut line, "set", Some(format!("{key}={value}")));
+        }
+        push_option(&mut line, "seed", Some(self.setup.seed));
+        line.push_str(if self.whole { " --whole --json" } else { " --json" });
+        line
+    }
+
+    fn terms(&self) -> TaskTerms {
+        let task = if self.scrub { ArrayTask::Scrub } else { ArrayTask::Rebuild { lost: self.lose } };
+        TaskTerms {
+            computation: if self.whole { Computation::Whole } else { Computation::Shorter },
+            share: self.live.unwrap_or(1.0),
+            spare_after_hours: self.spare_after,
+            next_loss_hours: self.next_loss,
+            working_hours: self.working_hours,
+            ..TaskTerms::new(task)
+        }
+    }
+}
+
+/// Bits of which one cannot be read, as most datasheets of nearline drives state it.
+const BITS_PER_ERROR: f64 = 1e15;
+
+/// Computes how long a rebuild or a scrub takes, and what users feel: JSON, shell line, page.
+#[pyfunction]
+pub fn rebuild(
+    py: Python<'_>,
+    call: CallArgument<RebuildCall>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(String, String, String)> {
+    let CallArgument(call) = call;
+    run_watched(py, progress.as_ref(), None, |observer| {
+        let parse_policy = |text: &String| SyncPolicyChoice::parse(text).map_err(Error::new);
+        let policies = call.policies.iter().map(parse_policy).collect::<Result<Vec<_>, _>>()?;
+        let users = match (call.users, call.has_load) {
+            (Some(_), true) => return Err(Error::new("users and load conflict; expected one of them")),
+            (Some(rate), false) => ArrayUsers::Rate(rate),
+            (None, true) => ArrayUsers::Job(call.setup.job.clone()),
+            (None, false) => ArrayUsers::Absent,
+        };
+        let mut setup = call.setup.to_setup();
+        setup.set = array_settings((call.array.as_deref(), call.drives), &policies, &setup.set);
+        let question = RebuildSetup { setup, users, terms: call.terms() };
+        let answers = question.answer(&policies, observer)?;
+        let line = with_standard_input(call.command(), call.setup.text.as_deref());
+        let (title, notes) = (question.title(&answers[0].answer), question.notes(&answers[0].answer, BITS_PER_ERROR));
+        let page = render_rebuild(&title, &answers, &notes, &line);
+        Ok((answer::json(&PolicyAnswers { policies: &answers }), line, page))
     })
 }

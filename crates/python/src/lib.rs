@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `boundary` | work beside a waiting interpreter, exceptions, notes |
 //! | `tables` | tables by Arrow's PyCapsule interface |
-//! | `calls` | run, compare, study, open, page, validate, fit, power cut; `sweeps`: a study in parts |
+//! | `calls` | run, compare, study, open, page, validate, fit, power cut, rebuild; `sweeps`: a study in parts |
 
 mod boundary;
 mod calls;
@@ -53,5 +53,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(calls::validate, module)?)?;
     module.add_function(wrap_pyfunction!(calls::fit, module)?)?;
     module.add_function(wrap_pyfunction!(calls::power_cut, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::rebuild, module)?)?;
     Ok(())
 }

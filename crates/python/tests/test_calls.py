@@ -229,6 +229,29 @@ def test_power_cuts(here: Path) -> None:
         sw.power_cut("random-write", on=DRIVE, at=["1 s"], after="1 s")
 
 
+def test_rebuilds_and_scrubs(here: Path) -> None:
+    result = sw.rebuild(DRIVE, "raid-1", 2, users=20, policy=["md", "idle"], live=0.01)
+    assert result.policies == ["md", "idle"]
+    md, idle, before = result.users("md"), result.users("idle"), result.users_before()
+    assert md is not None and idle is not None and before is not None
+    hours = [result.hours(policy) for policy in result.policies]
+    assert hours[0] is not None and hours[1] is not None and 0 < hours[0] < hours[1]
+    assert before["p99_ms"] < idle["p99_ms"] < md["p99_ms"]
+    assert list(result.exposure("md")) == [0] and "idle" in result.report.html
+    assert "md" in repr(result) and "idle" in result._repr_html_()
+    check(result, here)
+    check(sw.scrub(DRIVE, "raid-1", 2, live=0.01, load="random-read", working_hours=None, whole=True), here)
+    for fault, expected in (
+        (lambda: sw.rebuild(DRIVE, "raid-1", 2, policy="fast"), "expected md"),
+        (lambda: sw.rebuild(DRIVE, "raid-0", 2), "no redundancy"),
+        (lambda: sw.rebuild(DRIVE), "no array"),
+        (lambda: sw.rebuild(DRIVE, "raid-1", 2, users=3, load="random-read"), "conflict"),
+        (lambda: result.hours("zfs"), "expected one of md, idle"),
+    ):
+        with pytest.raises(sw.SeekwiseError, match=expected):
+            fault()
+
+
 def test_errors_have_fields(here: Path) -> None:
     with pytest.raises(sw.SeekwiseError) as unknown_job:
         sw.run("random-raed", on=DRIVE)

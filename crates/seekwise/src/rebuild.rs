@@ -126,6 +126,13 @@ pub struct PolicyAnswer {
     pub answer: ArrayAnswer,
 }
 
+/// Answers as `--json` prints them.
+#[derive(Debug, Serialize)]
+pub struct PolicyAnswers<'a> {
+    /// In the order of the question.
+    pub policies: &'a [PolicyAnswer],
+}
+
 /// The name of the job that stands for a rate of requests.
 const USERS: &str = "users.fio";
 
@@ -161,6 +168,51 @@ impl RebuildSetup {
             setup.set.push(((*key).to_owned(), value.clone()));
         }
         setup.prepare()
+    }
+
+    /// What is asked, as a title.
+    pub fn title(&self, answer: &ArrayAnswer) -> String {
+        let task = match self.terms.task {
+            ArrayTask::Scrub => "Scrub".to_owned(),
+            ArrayTask::Rebuild { lost: 1 } => "Rebuild of one drive".to_owned(),
+            ArrayTask::Rebuild { lost } => format!("Rebuilds of {lost} drives, one after another"),
+        };
+        let level = self.setup.set.iter().find(|(key, _)| key == "array").map_or("an array", |(_, level)| level);
+        let users = match &self.users {
+            ArrayUsers::Absent => "without users".to_owned(),
+            ArrayUsers::Rate(rate) => format!("beside {rate} random requests a second"),
+            ArrayUsers::Job(job) => format!("beside {job}"),
+        };
+        let terabytes = round_figure(answer.member_bytes as f64 / 1e12);
+        format!("{task}: {level} of {} x {}, {terabytes} TB of each, {users}", answer.members, self.setup.target)
+    }
+
+    /// Sentences that stand below the figures; one of so many bits cannot be read.
+    pub fn notes(&self, answer: &ArrayAnswer, bits_per_error: f64) -> Vec<String> {
+        let mut notes = vec![self.unreadable_sentence(answer, bits_per_error)];
+        if answer.failures > 0 {
+            notes.push(format!("{} requests of users failed.", answer.failures));
+        }
+        notes.push(format!("Computed {}.", answer.computed));
+        notes
+    }
+
+    /// How many sectors are expected to be unreadable.
+    fn unreadable_sentence(&self, answer: &ArrayAnswer, bits_per_error: f64) -> String {
+        let expected = expected_unreadable_sectors(answer.read_bytes, bits_per_error);
+        let least = answer.exposure.iter().map(|it| it.spare).min();
+        let consequence = match (self.terms.task, least) {
+            (ArrayTask::Scrub, _) | (_, None) => "the other drives have their data",
+            (_, Some(0)) => "their data are lost where no drive could be spared",
+            _ => "another drive has their data",
+        };
+        format!(
+            "It reads {} TB. With one unreadable sector in {bits_per_error:e} bits, {} are expected (at least one with {:.0} %); \
+             {consequence}.",
+            round_figure(answer.read_bytes / 1e12),
+            round_figure(expected),
+            100.0 * (1.0 - (-expected).exp())
+        )
     }
 
     /// Answers for each policy.

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use seekwise::outputs::{prepare_output, write_whole};
 use seekwise::pictures::{Picture, draw_svg};
 use seekwise::rebuild::{
-    ArrayAnswer, ArrayPhase, ArrayTask, ArrayUsers, Computation, PolicyAnswer, RebuildSetup, TaskTerms, TimelinePoint,
-    array_settings, expected_unreadable_sectors, render_page, round_figure as short,
+    ArrayAnswer, ArrayPhase, ArrayTask, ArrayUsers, Computation, PolicyAnswer, PolicyAnswers, RebuildSetup, TaskTerms,
+    TimelinePoint, array_settings, render_page, round_figure as short,
 };
 use seekwise::{Error, Files, Setup};
 
@@ -71,16 +71,16 @@ fn run_task(args: &ArrayArgs, question: &RebuildSetup, words: &[OsString], json:
     args.pictures.write(args.force, || draw_timeline(&answers[0]))?;
     if let Some(path) = &args.page {
         let page = render_page(
-            format_title(args, question, &answers[0].answer).trim_end_matches('.'),
+            &question.title(&answers[0].answer),
             &answers,
-            &closing_notes(args, question, &answers[0].answer),
+            &question.notes(&answers[0].answer, args.bits_per_error),
             &command_line(words),
         );
         write_whole(path, page.as_bytes(), args.force).map_err(|why| Error::of_file(path, &why))?;
         print_to_stderr(format!("Page: {}", path.display()));
     }
     if json {
-        print_json(&serde_json::json!({ "policies": answers }))?;
+        print_json(&PolicyAnswers { policies: &answers })?;
     } else {
         print_text(&format_answers(args, question, &answers))?;
     }
@@ -110,46 +110,20 @@ fn format_answers(args: &ArrayArgs, question: &RebuildSetup, answers: &[PolicyAn
     let paragraphs =
         |lines: Vec<String>| lines.iter().map(|line| wrap_text(line, width)).collect::<Vec<_>>().join("\n");
     let first = &answers[0].answer;
-    let title = format_title(args, question, first);
+    let title = format!("{}.", question.title(first));
     let sentences: Vec<String> = answers.iter().map(|it| hours_sentence(it, answers.len() > 1)).collect();
     let mut text =
         format!("{}\n\n{}\n\n{}", wrap_text(&title, width), paragraphs(sentences), phases_table(answers).draw(width));
     if let [only] = answers {
         text += &format!("\n\n{}", timeline_table(&only.answer).draw(width));
     }
-    format!("{text}\n\n{}", paragraphs(closing_notes(args, question, first)))
-}
-
-/// Sentences that stand below the tables.
-fn closing_notes(args: &ArrayArgs, question: &RebuildSetup, first: &ArrayAnswer) -> Vec<String> {
-    let mut notes = vec![unreadable_sentence(args, question, first)];
-    if first.failures > 0 {
-        notes.push(format!("{} requests of users failed.", first.failures));
-    }
-    notes.push(format!("Computed {}.", first.computed));
-    notes
+    format!("{text}\n\n{}", paragraphs(question.notes(first, args.bits_per_error)))
 }
 
 /// The command, as it can be pasted.
 fn command_line(words: &[OsString]) -> String {
     let rest = words.iter().skip(1).map(|word| seekwise::shell::quote_for_shell(&word.to_string_lossy()));
     std::iter::once("seekwise".to_owned()).chain(rest).collect::<Vec<_>>().join(" ")
-}
-
-fn format_title(args: &ArrayArgs, question: &RebuildSetup, answer: &ArrayAnswer) -> String {
-    let task = match question.terms.task {
-        ArrayTask::Scrub => "Scrub".to_owned(),
-        ArrayTask::Rebuild { lost: 1 } => "Rebuild of one drive".to_owned(),
-        ArrayTask::Rebuild { lost } => format!("Rebuilds of {lost} drives, one after another"),
-    };
-    let level = args.array.as_deref().unwrap_or("an array");
-    let users = match &question.users {
-        ArrayUsers::Absent => "without users".to_owned(),
-        ArrayUsers::Rate(rate) => format!("beside {rate} random requests a second"),
-        ArrayUsers::Job(job) => format!("beside {job}"),
-    };
-    let terabytes = answer.member_bytes as f64 / 1e12;
-    format!("{task}: {level} of {} x {}, {} TB of each, {users}.", answer.members, args.target, short(terabytes))
 }
 
 /// How long it takes, and for how long nothing more may be lost.
@@ -243,22 +217,4 @@ fn timeline_table(answer: &ArrayAnswer) -> Table {
         ]);
     }
     table
-}
-
-/// How many sectors are expected to be unreadable.
-fn unreadable_sentence(args: &ArrayArgs, question: &RebuildSetup, answer: &ArrayAnswer) -> String {
-    let expected = expected_unreadable_sectors(answer.read_bytes, args.bits_per_error);
-    let least = answer.exposure.iter().map(|it| it.spare).min();
-    let consequence = match (question.terms.task, least) {
-        (ArrayTask::Scrub, _) | (_, None) => "the other drives have their data",
-        (_, Some(0)) => "their data are lost where no drive could be spared",
-        _ => "another drive has their data",
-    };
-    format!(
-        "It reads {} TB. With one unreadable sector in {:e} bits, {} are expected (at least one with {:.0} %); {consequence}.",
-        short(answer.read_bytes / 1e12),
-        args.bits_per_error,
-        short(expected),
-        100.0 * (1.0 - (-expected).exp())
-    )
 }

@@ -8,7 +8,7 @@
 The words are those of the command line, and each result has `.command`, the shell line that gives the same bytes.
 """
 
-from seekwise._calls import compare, fit, open, power_cut, replay, run, study, validate
+from seekwise._calls import compare, fit, open, power_cut, rebuild, replay, run, scrub, study, validate
 from seekwise._engines import Engine, Outcome, RayEngine, ThreadEngine, Work
 from seekwise._error import Diagnostic, Interrupted, RunError, SeekwiseError
 from seekwise._figures import Interval, Parts, Requests, Response
@@ -22,6 +22,7 @@ from seekwise._results import (
     Finding,
     FitResult,
     PowerCut,
+    Rebuild,
     Report,
     Result,
     Review,
@@ -52,6 +53,7 @@ __all__ = [
     "Power",
     "PowerCut",
     "RayEngine",
+    "Rebuild",
     "Report",
     "Requests",
     "Response",
@@ -82,9 +84,11 @@ __all__ = [
     "grid",
     "open",
     "power_cut",
+    "rebuild",
     "replay",
     "run",
     "scene",
+    "scrub",
     "search",
     "serve",
     "stack",

@@ -101,6 +101,26 @@ class FitCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RebuildCall:
+    """A rebuild or a scrub of an array."""
+
+    #: Its job is that of the users, if `has_load`.
+    setup: SetupCall
+    has_load: bool
+    array: str | None
+    drives: int | None
+    users: int | None
+    policies: list[str]
+    scrub: bool
+    lose: int
+    spare_after: float
+    next_loss: float | None
+    working_hours: tuple[float, float] | None
+    live: float | None
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PowerCutCall:
     """Power cuts of a job's run."""
 

@@ -15,6 +15,7 @@ from seekwise._arguments import (
     CompareCall,
     FitCall,
     PowerCutCall,
+    RebuildCall,
     RunCall,
     StudyCall,
     ValidateCall,
@@ -28,6 +29,8 @@ from seekwise._results import (
     Finding,
     FitResult,
     PowerCut,
+    Rebuild,
+    Report,
     Review,
     RunResult,
     Study,
@@ -430,3 +433,81 @@ def power_cut(
     with _progress.progress_function(progress) as report:
         json, command, kept, curve = _native.power_cut(call, report)
     return PowerCut(json, command, kept, curve)
+
+
+def rebuild(
+    on: Target,
+    array: str | None = None,
+    drives: int | None = None,
+    *,
+    users: int | None = None,
+    load: Job | None = None,
+    policy: str | Sequence[str] = "md",
+    lose: int = 1,
+    spare_after: float = 0.0,
+    next_loss: float | None = None,
+    working_hours: tuple[float, float] | None = None,
+    live: float | None = None,
+    whole: bool = False,
+    set: Settings | None = None,
+    seed: int = 1,
+    progress: Progress = True,
+) -> Rebuild:
+    """Hours that the rebuild of an array takes by policy, beside so many `users`' requests a second or a `load`, and
+    what the users feel. `live` is the share that holds data, such as 0.6; times are hours."""
+    call = RebuildCall(
+        setup=setup_call("random-read" if load is None else load, on, set, seed, None, None, None),
+        has_load=load is not None,
+        array=array,
+        drives=drives,
+        users=users,
+        policies=to_words("policy", policy),
+        scrub=False,
+        lose=lose,
+        spare_after=spare_after,
+        next_loss=next_loss,
+        working_hours=working_hours,
+        live=live,
+        whole=whole,
+    )
+    return _rebuild(call, progress)
+
+
+def scrub(
+    on: Target,
+    array: str | None = None,
+    drives: int | None = None,
+    *,
+    users: int | None = None,
+    load: Job | None = None,
+    policy: str | Sequence[str] = "md",
+    working_hours: tuple[float, float] | None = None,
+    live: float | None = None,
+    whole: bool = False,
+    set: Settings | None = None,
+    seed: int = 1,
+    progress: Progress = True,
+) -> Rebuild:
+    """Hours that a scrub of an array takes by policy, and what the users feel; as `rebuild`."""
+    call = RebuildCall(
+        setup=setup_call("random-read" if load is None else load, on, set, seed, None, None, None),
+        has_load=load is not None,
+        array=array,
+        drives=drives,
+        users=users,
+        policies=to_words("policy", policy),
+        scrub=True,
+        lose=0,
+        spare_after=0.0,
+        next_loss=None,
+        working_hours=working_hours,
+        live=live,
+        whole=whole,
+    )
+    return _rebuild(call, progress)
+
+
+def _rebuild(call: RebuildCall, progress: Progress) -> Rebuild:
+    with _progress.progress_function(progress) as report:
+        json, command, page = _native.rebuild(call, report)
+    return Rebuild(json, command, Report(page))

@@ -8,6 +8,7 @@ from seekwise._arguments import (
     CompareCall,
     FitCall,
     PowerCutCall,
+    RebuildCall,
     RunCall,
     SetupCall,
     StudyCall,
@@ -28,6 +29,7 @@ __all__ = [
     "open",
     "power_cut",
     "program",
+    "rebuild",
     "render_page",
     "run",
     "study",
@@ -160,3 +162,6 @@ def power_cut(
     call: PowerCutCall, progress: ProgressFunction | None
 ) -> tuple[str, str, bool, Table]:
     """Computes losses by power cuts: JSON, shell line, whether promises were kept, data at risk over time."""
+
+def rebuild(call: RebuildCall, progress: ProgressFunction | None) -> tuple[str, str, str]:
+    """Computes how long a rebuild or a scrub takes, and what users feel: JSON, shell line, page."""

@@ -507,6 +507,61 @@ class FitResult(Result):
 
 
 @dataclass(frozen=True)
+class Rebuild(Result):
+    """How long a rebuild or a scrub of an array takes, by policy, and what users feel."""
+
+    #: The page that `seekwise rebuild --page` writes.
+    report: Report
+
+    @property
+    def policies(self) -> list[str]:
+        """Names of the policies, as they were asked."""
+        return [answer["policy"] for answer in self._data["policies"]]
+
+    def hours(self, policy: str | None = None) -> float | None:
+        """Hours that it takes; `None` if it never ends beside these users."""
+        hours: float | None = self._of(policy)["hours"]
+        return hours
+
+    def users(self, policy: str | None = None) -> dict[str, float] | None:
+        """What users feel meanwhile, where they wait longest: rate, mean and percentiles in ms; `None` without users."""
+        phases = [phase for phase in self._of(policy)["phases"] if phase["mb_per_s"] is not None and phase["users"]]
+        return max((phase["users"] for phase in phases), key=lambda users: float(users["p99_ms"]), default=None)
+
+    def users_before(self) -> dict[str, float] | None:
+        """What users feel before; `None` without users."""
+        users: dict[str, float] | None = self._data["policies"][0]["phases"][0]["users"]
+        return users
+
+    def exposure(self, policy: str | None = None) -> dict[int, float]:
+        """Hours for which so many further losses would be survived, whichever drives they meet."""
+        return {row["spare"]: row["hours"] for row in self._of(policy)["exposure"]}
+
+    def _of(self, policy: str | None) -> dict[str, Any]:
+        answers: list[dict[str, Any]] = self._data["policies"]
+        if policy is None and len(answers) == 1:
+            return answers[0]
+        found = next((answer for answer in answers if answer["policy"] == policy), None)
+        if found is None:
+            raise SeekwiseError(f"{policy!r}: expected one of {', '.join(self.policies)}")
+        return found
+
+    def __repr__(self) -> str:
+        def words(policy: str) -> str:
+            hours = self.hours(policy)
+            return f"{policy} never ends" if hours is None else f"{policy} {hours:.1f} h"
+
+        return f"<Rebuild: {', '.join(map(words, self.policies))}>"
+
+    def _repr_html_(self) -> str:
+        def row(policy: str) -> tuple[object, ...]:
+            users = self.users(policy)
+            return (policy, self.hours(policy), users and users["p50_ms"], users and users["p99_ms"])
+
+        return _html.html_table(["policy", "hours", "p50 ms", "p99 ms"], [row(policy) for policy in self.policies], {})
+
+
+@dataclass(frozen=True)
 class PowerCut(Result):
     """What power cuts of a run would lose."""
 
