@@ -31,6 +31,7 @@
 //! | [`study`] | all runs of a study, in the plan's order |
 //! | [`rounds`] | sampling until decided: how long runs are, and which come next |
 //! | [`report`] | results as one page that a stranger can read |
+//! | `page` | the shell of pages without a script: a fit's, a rebuild's |
 //! | [`stretch`] | the beginning of a run again, for the moving picture |
 //! | [`compose`] | from answers to the page's data; how the parts of a review relate |
 //! | [`crash`] | the crash laboratory: findings of checks on the media after cuts of one recorded session |
