@@ -230,9 +230,14 @@ fn a_rebuilt_member_holds_all_that_was_written() {
             case.client.keep_landings();
             case.client.work_until(Instant::ZERO + Span::from_millis(50));
             case.lose(1);
+            // Of some arrays two drives are lost, and rebuilt together.
+            let second = (level == RaidLevel::Raid6 && seed % 2 == 1).then_some(2);
+            second.into_iter().for_each(|member| case.lose(member));
             case.client.work_until(case.client.now() + Span::from_millis(50));
             let landings_before = case.client.landings.len();
-            case.client.control(&Control::Set(LayerSetting::Array(ArraySetting::Replace(1))));
+            for member in second.into_iter().chain([1]) {
+                case.client.control(&Control::Set(LayerSetting::Array(ArraySetting::Replace(member))));
+            }
             case.client.work_until(case.client.now() + Span::from_millis(300));
             case.client.flush_and_wait();
             // In pieces of 4 KiB, each of which costs a turn, it takes more than a minute; then the copies leave the cache.
@@ -267,6 +272,8 @@ fn a_rebuilt_member_holds_all_that_was_written() {
             let first = case.volume().first as usize;
             for (sector, stamps) in stamps_by_sector.iter().enumerate().skip(first) {
                 let copies = stamps.iter().filter(|&&stamp| stamp == 0).count();
+                // The runs that had begun when the second drive joined are begun again for both.
+                let copies = if second.is_some() { copies.min(1) } else { copies };
                 assert_eq!(copies, 1, "{level:?}, seed {seed}: sector {sector} of the new drive: {stamps:?}");
                 // A write that was taken after the copy was is on the new drive too: after the copy, or before it if the copy waited for it.
                 if let Some(write) = taken[sector].filter(|write| write.number > copy_numbers[sector]) {

@@ -29,7 +29,7 @@ use stretch::{ArrayState, Stretch, SyncStart, simulate_stretch};
 /// A rebuild, or a scrub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrayTask {
-    /// So many members are lost, and new ones take their places one after another.
+    /// So many members are lost, and new ones take their places.
     Rebuild { lost: u32 },
     /// All members are read and compared.
     Scrub,
@@ -52,6 +52,8 @@ pub struct TaskTerms {
     pub computation: Computation,
     /// The share of each member that is rebuilt or read, in the order of the rebuild: all of it, or what holds data.
     pub share: f64,
+    /// All new drives are there at the beginning, and are rebuilt together; else one after another.
+    pub together: bool,
     /// Hours from the loss until a new drive is there.
     pub spare_after_hours: f64,
     /// Hours after the beginning of the first rebuild at which one more member is lost.
@@ -67,6 +69,7 @@ impl TaskTerms {
             task,
             computation: Computation::Shorter,
             share: 1.0,
+            together: false,
             spare_after_hours: 0.0,
             next_loss_hours: None,
             working_hours: None,
@@ -197,6 +200,9 @@ impl<'a> ArrayUnderSync<'a> {
         if !volume.survives_loss(1) {
             return Err("the array has no redundancy, so nothing can be rebuilt or checked; expected raid-1, raid-10, raid-5 or raid-6".to_owned());
         }
+        if question.terms.together && question.terms.next_loss_hours.is_some() {
+            return Err("new drives that are rebuilt together, and a further loss: expected one of the two".to_owned());
+        }
         let (lost, more) = match question.terms.task {
             ArrayTask::Rebuild { lost } => (lost, u32::from(question.terms.next_loss_hours.is_some())),
             ArrayTask::Scrub => (0, 0),
@@ -237,6 +243,7 @@ impl<'a> ArrayUnderSync<'a> {
     fn lost_by_pass(&self) -> Vec<u32> {
         match self.question.terms.task {
             ArrayTask::Scrub => vec![0],
+            ArrayTask::Rebuild { .. } if self.question.terms.together => vec![self.lost],
             ArrayTask::Rebuild { .. } => {
                 (1..=self.lost + u32::from(self.question.terms.next_loss_hours.is_some())).rev().collect()
             }
@@ -259,10 +266,13 @@ impl<'a> ArrayUnderSync<'a> {
 
     /// The sync of a pass with so many lost members, from `sector` on.
     fn sync(&self, lost: u32, sector: u64) -> SyncStart {
-        match self.question.terms.task {
-            ArrayTask::Scrub => SyncStart { member: None, sector },
-            ArrayTask::Rebuild { .. } => SyncStart { member: self.first_lost(lost).first().copied(), sector },
-        }
+        SyncStart { members: self.replaced(&self.first_lost(lost)), sector }
+    }
+
+    /// The members of those that are lost whose new drives are rebuilt next.
+    fn replaced(&self, lost: &[u32]) -> Vec<u32> {
+        let count = if self.question.terms.together { lost.len() } else { lost.len().min(1) };
+        lost[..count].to_vec()
     }
 }
 

@@ -542,6 +542,7 @@ pub struct RebuildCall {
     policies: Vec<String>,
     scrub: bool,
     lose: u32,
+    together: bool,
     spare_after: f64,
     next_loss: Option<f64>,
     working_hours: Option<(f64, f64)>,
@@ -563,6 +564,7 @@ impl RebuildCall {
         push_option(&mut line, "live", self.live.map(|share| format!("{}%", 100.0 * share)));
         if !self.scrub {
             push_option(&mut line, "lose", Some(self.lose));
+            line.push_str(if self.together { " --together" } else { "" });
             push_option(&mut line, "spare-after", Some(self.spare_after));
             push_option(&mut line, "next-loss", self.next_loss);
         }
@@ -579,6 +581,7 @@ impl RebuildCall {
         TaskTerms {
             computation: if self.whole { Computation::Whole } else { Computation::Shorter },
             share: self.live.unwrap_or(1.0),
+            together: self.together,
             spare_after_hours: self.spare_after,
             next_loss_hours: self.next_loss,
             working_hours: self.working_hours,

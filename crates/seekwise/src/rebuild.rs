@@ -175,6 +175,7 @@ impl RebuildSetup {
         let task = match self.terms.task {
             ArrayTask::Scrub => "Scrub".to_owned(),
             ArrayTask::Rebuild { lost: 1 } => "Rebuild of one drive".to_owned(),
+            ArrayTask::Rebuild { lost } if self.terms.together => format!("Rebuild of {lost} drives together"),
             ArrayTask::Rebuild { lost } => format!("Rebuilds of {lost} drives, one after another"),
         };
         let level = self.setup.set.iter().find(|(key, _)| key == "array").map_or("an array", |(_, level)| level);

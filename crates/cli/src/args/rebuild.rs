@@ -12,7 +12,7 @@ pub const REBUILD: &str = "\
 Examples:
   seekwise rebuild --on exos-x18 --array raid-6 --drives 8
   seekwise rebuild --on exos-x18 --array raid-6 --drives 8 --users 100 --policy md,idle,fixed:50m,zfs --page rebuild.html
-  seekwise rebuild --on exos-x18 --array raid-6 --drives 8 --users 100 --lose 2
+  seekwise rebuild --on exos-x18 --array raid-6 --drives 8 --users 100 --lose 2 --together
   seekwise rebuild --on exos-x18 --array raid-6 --drives 8 --load users.fio --next-loss 10 --png rebuild.png
 
 Policies:
@@ -91,9 +91,12 @@ pub struct ArrayArgs {
 pub struct RebuildArgs {
     #[command(flatten)]
     pub array: ArrayArgs,
-    /// Number of drives that are lost at once; they are replaced one after another.
+    /// Number of drives that are lost at once; they are replaced one after another, or `--together`.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=31))]
     pub lose: u32,
+    /// The new drives are all there at the beginning, and are rebuilt together, as md does it with several spares.
+    #[arg(long, conflicts_with = "next_loss")]
+    pub together: bool,
     /// Hours until a new drive is there; with a hot spare 0.
     #[arg(long, value_name = "HOURS", default_value_t = 0.0, value_parser = parse_hours)]
     pub spare_after: f64,

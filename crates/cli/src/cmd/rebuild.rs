@@ -21,6 +21,7 @@ use crate::tables::{Table, mark_figures_from, new_table};
 /// Runs `rebuild`.
 pub fn run_rebuild(args: &RebuildArgs, files: &Files, words: &[OsString], json: bool) -> CommandResult {
     let terms = TaskTerms {
+        together: args.together,
         spare_after_hours: args.spare_after,
         next_loss_hours: args.next_loss,
         ..TaskTerms::new(ArrayTask::Rebuild { lost: args.lose })

@@ -326,19 +326,19 @@ impl Array {
 
     /// Members that hold all of these sectors of `volume`.
     fn members_with(&self, volume: &ArrayVolume, sectors: SectorBounds) -> MemberSet {
-        let Some(sync) = self.sync.as_ref().filter(|sync| sync.rebuilt.is_some()) else { return !self.missing_members };
+        let Some(sync) = self.sync.as_ref().filter(|sync| sync.rebuilt != 0) else { return !self.missing_members };
         let (order, done_until) = (self.sync_order(volume), sync.done_until());
         let is_done = |from: u64| order.position(order.part_end(from, sectors) - 1) < done_until;
-        let rebuilt = if order.parts(sectors).all(is_done) { sync.rebuilt_member() } else { 0 };
+        let rebuilt = if order.parts(sectors).all(is_done) { sync.rebuilt } else { 0 };
         !self.missing_members | rebuilt
     }
 
     /// Members that receive a write to these sectors of `volume`: the new drive too if some of them were begun to be rebuilt.
     fn members_to_write(&self, volume: &ArrayVolume, sectors: SectorBounds) -> MemberSet {
-        let Some(sync) = self.sync.as_ref().filter(|sync| sync.rebuilt.is_some()) else { return !self.missing_members };
+        let Some(sync) = self.sync.as_ref().filter(|sync| sync.rebuilt != 0) else { return !self.missing_members };
         let order = self.sync_order(volume);
         let is_begun = |from: u64| order.position(from) < sync.next_position;
-        let rebuilt = if order.parts(sectors).any(is_begun) { sync.rebuilt_member() } else { 0 };
+        let rebuilt = if order.parts(sectors).any(is_begun) { sync.rebuilt } else { 0 };
         !self.missing_members | rebuilt
     }
 
@@ -349,7 +349,7 @@ impl Array {
 
     /// True if the member is lost and not yet replaced.
     fn is_member_gone(&self, member: u32) -> bool {
-        (self.missing_members & !self.rebuilt_member()) >> member & 1 == 1
+        (self.missing_members & !self.rebuilt_members()) >> member & 1 == 1
     }
 
     /// Forgets the numbers of writes that can no longer land, once there are many.

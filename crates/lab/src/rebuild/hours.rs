@@ -266,7 +266,7 @@ fn assemble(
             return Err(format!("the rebuild ends after {hours:.1} h, before the next loss; expected fewer hours"));
         }
         next_loss = None;
-        lost = after.saturating_sub(1);
+        lost = if question.terms.together { 0 } else { after.saturating_sub(1) };
         if lost == 0 {
             break;
         }

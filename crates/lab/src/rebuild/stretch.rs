@@ -32,10 +32,10 @@ pub(super) fn rebuilding_seconds() -> f64 {
 }
 
 /// A rebuild of a member, or a check, from a sector of the members on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct SyncStart {
-    /// The member that is rebuilt; none for a check.
-    pub member: Option<u32>,
+    /// The members that are rebuilt; none for a check.
+    pub members: Vec<u32>,
     pub sector: u64,
 }
 
@@ -120,8 +120,11 @@ impl RunningArray {
     }
 
     /// Begins a rebuild or a check, and goes on at its place.
-    pub fn begin(&mut self, sync: SyncStart) -> Result<(), String> {
-        self.set(sync.member.map_or(ArraySetting::Check(true), ArraySetting::Replace))?;
+    pub fn begin(&mut self, sync: &SyncStart) -> Result<(), String> {
+        if sync.members.is_empty() {
+            self.set(ArraySetting::Check(true))?;
+        }
+        sync.members.iter().try_for_each(|member| self.set(ArraySetting::Replace(*member)))?;
         if sync.sector > 0 { self.set(ArraySetting::SkipSync(sync.sector)) } else { Ok(()) }
     }
 
@@ -151,8 +154,8 @@ pub(super) fn simulate_stretch(array: &ArrayUnderSync<'_>, state: &ArrayState, n
         running.set(ArraySetting::Lose(*member))?;
     }
     running.pass(SETTLING)?;
-    let first_sector = state.sync.map_or(0, |sync| sync.sector);
-    if let Some(sync) = state.sync {
+    let first_sector = state.sync.as_ref().map_or(0, |sync| sync.sector);
+    if let Some(sync) = &state.sync {
         running.begin(sync)?;
         running.pass(WARMING)?;
     }

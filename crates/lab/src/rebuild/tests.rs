@@ -128,6 +128,27 @@ fn exposure_adds_up() {
     }
 }
 
+/// New drives that are there together take the hours of one rebuild, in all of which no further loss is survived.
+#[test]
+fn drives_together_take_as_long_as_one() {
+    let stack = raid("raid-6", "4", &[]);
+    for computation in [Computation::Stretches(4), Computation::Whole] {
+        let of = |lost, together| {
+            ask(&with_terms(question(&stack, None, lost), |terms| {
+                (terms.computation, terms.together) = (computation, together);
+            }))
+        };
+        let (one, both) = (of(1, false), of(2, true));
+        let ratio = both.hours.unwrap() / one.hours.unwrap();
+        assert!((0.98..1.02).contains(&ratio), "{computation:?}: {:?} of {:?}", both.hours, one.hours);
+        assert_eq!(both.exposure.iter().map(|it| it.spare).collect::<Vec<_>>(), [0]);
+    }
+    let later = with_terms(question(&stack, None, 1), |terms| {
+        (terms.together, terms.next_loss_hours) = (true, Some(0.1));
+    });
+    assert!(answer(&later, &|_| ()).unwrap_err().contains("expected one of the two"));
+}
+
 /// One more drive is lost after half of the rebuild: the other half and the second rebuild are done with the level's last data.
 #[test]
 fn a_loss_during_the_rebuild_counts_from_when_it_comes() {

@@ -4,7 +4,7 @@ use seekwise_disk::block::setting::ArraySetting;
 use seekwise_disk::time::Span;
 
 use super::hours::exposure;
-use super::stretch::{RunningArray, sectors_done, simulated_seconds};
+use super::stretch::{RunningArray, SyncStart, sectors_done, simulated_seconds};
 use super::{ArrayAnswer, ArrayPhase, ArrayTask, ArrayUnderSync, TimelinePoint, user_figures};
 use crate::stats::histogram::Histogram;
 
@@ -105,12 +105,11 @@ fn simulate_passes(array: &ArrayUnderSync<'_>, running: &mut RunningArray) -> Re
     let (mut lost, mut seconds) = (array.first_lost(array.lost), Vec::new());
     let mut next_loss = array.question.terms.next_loss_hours.map(|hours| (hours * 3600.0) as usize);
     for pass in 0.. {
-        let start = match array.question.terms.task {
-            ArrayTask::Scrub => array.sync(0, 0),
-            ArrayTask::Rebuild { .. } => super::SyncStart { member: lost.first().copied(), sector: 0 },
-        };
+        let members = array.replaced(&lost);
+        let rebuilt = members.len();
+        let start = SyncStart { members, sector: 0 };
         let (ended_before, done_before) = (running.counts().ended, sectors_done(&running.counts()));
-        running.begin(start)?;
+        running.begin(&start)?;
         let (mut done, mut starved, mut has_skipped) = (done_before, 0, array.sectors == array.volume.end());
         while running.counts().ended == ended_before {
             if next_loss.is_some_and(|at| seconds.len() >= at) {
@@ -138,10 +137,10 @@ fn simulate_passes(array: &ArrayUnderSync<'_>, running: &mut RunningArray) -> Re
             let hours = seconds.len() as f64 / 3600.0;
             return Err(format!("the rebuild ends after {hours:.2} h, before the next loss; expected fewer hours"));
         }
-        if lost.len() < 2 {
+        lost.drain(..rebuilt);
+        if lost.is_empty() {
             break;
         }
-        lost.remove(0);
     }
     Ok((seconds, true))
 }

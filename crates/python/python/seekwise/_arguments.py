@@ -113,6 +113,7 @@ class RebuildCall:
     policies: list[str]
     scrub: bool
     lose: int
+    together: bool
     spare_after: float
     next_loss: float | None
     working_hours: tuple[float, float] | None

@@ -133,7 +133,7 @@ impl Array {
         self.intents.current = Some(index);
         self.intents.fua_members =
             members_with_fua((0..self.spec.members).map(|member| context.limits_below(member as u8)));
-        let present = !self.missing_members | self.rebuilt_member();
+        let present = !self.missing_members | self.rebuilt_members();
         for member in (0..self.spec.members).filter(|member| present >> member & 1 == 1) {
             match context.limits_below(member as u8).volatile_cache {
                 true => {

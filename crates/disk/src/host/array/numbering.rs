@@ -13,8 +13,8 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-use super::layout::{ArrayVolume, Chunk};
-use super::portions::{MemberSpan, SectorBounds};
+use super::layout::{ArrayVolume, Chunk, MemberSet};
+use super::portions::SectorBounds;
 use crate::block::{Landing, LandingKind, MemberRole};
 use crate::host::carried_writes::CarriedWrites;
 use crate::time::Instant;
@@ -88,18 +88,20 @@ impl Numbering {
         self.gathered.get(&number).map(Vec::as_slice)
     }
 
-    /// Numbers a run of a rebuild that begins at `now`, and reports it.
+    /// Numbers a run of a rebuild of these members that begins at `now`, and reports it.
     pub(super) fn number_rebuild_run(
         &mut self,
         landings: &mut CarriedWrites,
         now: Instant,
         volumes: &[ArrayVolume],
-        MemberSpan { member, bounds: SectorBounds { from, end } }: MemberSpan,
+        (members, SectorBounds { from, end }): (MemberSet, SectorBounds),
     ) -> u64 {
         let number = self.next_number(landings, 0);
         if landings.are_wanted() {
             let taken = Landing::new((from, (end - from) as u32), number, (now, now), LandingKind::Taken);
-            report_in_blocks(volumes, &Landing { member, ..taken }, 0, |part| landings.push_landing(part));
+            for member in (0..MemberSet::BITS).filter(|member| members >> member & 1 == 1) {
+                report_in_blocks(volumes, &Landing { member, ..taken }, 0, |part| landings.push_landing(part));
+            }
         }
         number
     }

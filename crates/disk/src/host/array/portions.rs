@@ -128,6 +128,8 @@ pub(super) struct Portion {
     pub begun: bool,
     /// The reads are over, and writes are in flight; of a portion that goes by stripes: its first page was added.
     pub writing: bool,
+    /// The members that a run of a rebuild writes.
+    pub rebuilt: MemberSet,
     /// How far a run of a rebuild is.
     pub rebuild_step: RebuildStep,
     /// For a portion that goes by stripes: the block at which its bio begins, and the page from which it is to be added.
@@ -158,6 +160,7 @@ impl Portion {
             status: Status::Done,
             avoided_members: 0,
             must_restart: false,
+            rebuilt: 0,
             rebuild_step: RebuildStep::Read,
             begun: false,
             writing: false,

@@ -24,8 +24,8 @@ impl SyncRun {
 /// A rebuild or a check under way.
 #[derive(Debug)]
 pub(super) struct Sync {
-    /// The member that is rebuilt; none for a check.
-    pub rebuilt: Option<u32>,
+    /// The members that are rebuilt; none for a check.
+    pub rebuilt: MemberSet,
     /// The position in the order of the sync at which the next run begins.
     pub next_position: u64,
     pub runs: [SyncRun; MAX_RUNS],
@@ -46,7 +46,7 @@ pub(super) struct Sync {
 
 impl Sync {
     /// A sync that begins at `now`.
-    pub fn new(rebuilt: Option<u32>, pace: SyncPace, now: Instant) -> Sync {
+    pub fn new(rebuilt: MemberSet, pace: SyncPace, now: Instant) -> Sync {
         Sync {
             rebuilt,
             next_position: 0,
@@ -76,13 +76,8 @@ impl Sync {
         self.runs.iter().map(|run| run.counted).sum()
     }
 
-    /// The set of the member that is rebuilt, or the empty set.
-    pub fn rebuilt_member(&self) -> MemberSet {
-        self.rebuilt.map_or(0, |member| 1 << member)
-    }
-
     pub fn kind(&self) -> SyncKind {
-        if self.rebuilt.is_some() { SyncKind::Rebuild } else { SyncKind::Check }
+        if self.rebuilt != 0 { SyncKind::Rebuild } else { SyncKind::Check }
     }
 }
 

@@ -24,9 +24,9 @@ impl Array {
         self.missing_members
     }
 
-    /// The set of the one member that is being rebuilt, or the empty set.
-    pub(super) fn rebuilt_member(&self) -> MemberSet {
-        self.sync.as_ref().map_or(0, Sync::rebuilt_member)
+    /// The members that are being rebuilt.
+    pub(super) fn rebuilt_members(&self) -> MemberSet {
+        self.sync.as_ref().map_or(0, |sync| sync.rebuilt)
     }
 
     /// Loses a member at `now`, and switches its drive off.
@@ -44,21 +44,28 @@ impl Array {
         Ok(())
     }
 
-    /// Puts a new drive in the place of the lost `member` and begins its rebuild.
+    /// Puts a new drive in the place of the lost `member` and begins its rebuild. While a rebuild has nothing done yet, the drive joins it: md
+    /// rebuilds all spares together that it finds at the beginning. What was begun for the others is begun again for all.
     pub(super) fn replace_member(
         &mut self,
         context: &mut ArrayContext,
         now: Instant,
         member: u32,
     ) -> Result<(), ControlError> {
-        if self.missing_members >> member & 1 == 0 || self.has_sync_under_way() {
+        let first = self.volumes.first().map_or(0, |volume| volume.first);
+        let joins = self.sync.as_ref().is_some_and(|sync| sync.rebuilt != 0 && sync.done_until() <= first);
+        let is_waiting = self.missing_members & !self.rebuilt_members() & 1 << member != 0;
+        if !is_waiting || self.has_sync_under_way() && !joins {
             return Err(ControlError::BadValue);
         }
         if !self.powered {
             return Err(ControlError::PoweredOff);
         }
         context.control_below(now, &Control::Set(LayerSetting::Unit { unit: member, on: true }))?;
-        self.start_sync(now, Some(member));
+        match self.sync.as_mut().filter(|_| joins) {
+            Some(sync) => (sync.rebuilt, sync.next_position) = (sync.rebuilt | 1 << member, 0),
+            None => self.start_sync(now, 1 << member),
+        }
         Ok(())
     }
 
@@ -71,7 +78,7 @@ impl Array {
         if !self.powered {
             return Err(ControlError::PoweredOff);
         }
-        self.start_sync(now, None);
+        self.start_sync(now, 0);
         Ok(())
     }
 
@@ -99,7 +106,7 @@ impl Array {
 
     /// Breaks off a rebuild of `member` or a check, as the member is lost.
     pub(super) fn break_off_sync_of(&mut self, now: Instant, member: u32) {
-        if self.sync.as_ref().is_some_and(|sync| sync.rebuilt.is_none_or(|rebuilt| rebuilt == member)) {
+        if self.sync.as_ref().is_some_and(|sync| sync.rebuilt == 0 || sync.rebuilt >> member & 1 == 1) {
             self.break_off_sync(now);
         }
     }

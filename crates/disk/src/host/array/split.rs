@@ -139,9 +139,9 @@ impl Array {
         self.portions[portion_index].status = Status::MediumError;
     }
 
-    /// Makes the commands of a flush: to all members, or, at the end of a rebuild, to the new one.
+    /// Makes the commands of a flush: to all members, or, at the end of a rebuild, to the new ones.
     fn flush_members(&mut self, now: Instant, portion_index: u32) {
-        let new = self.rebuilt_member();
+        let new = self.rebuilt_members();
         let is_rebuild = self.portions[portion_index].kind == PortionKind::RebuildFlush;
         let flushed = if is_rebuild { new } else { !self.missing_members | new };
         for member in (0..self.spec.members).filter(|member| flushed >> member & 1 == 1) {

@@ -72,6 +72,9 @@ struct SyncUnits {
     weight: u64,
 }
 
+/// The members with even numbers.
+const EVEN: MemberSet = 0x5555_5555_5555_5555;
+
 impl SyncUnits {
     fn new(volume: &ArrayVolume, kind: SyncKind, policy: SyncPolicy) -> SyncUnits {
         match policy {
@@ -245,9 +248,10 @@ impl Array {
         *free.expect("a turn is taken only with room for a run") = run;
         sync.next_position = position + sectors;
         sync.waits_for_lock = waits;
-        if let Some(member) = sync.rebuilt {
-            let span = MemberSpan { member, bounds: portion.blocks };
-            portion.write_number = self.numbering.number_rebuild_run(&mut context.landings, now, &self.volumes, span);
+        portion.rebuilt = sync.rebuilt;
+        if sync.rebuilt != 0 {
+            let run = (sync.rebuilt, portion.blocks);
+            portion.write_number = self.numbering.number_rebuild_run(&mut context.landings, now, &self.volumes, run);
         }
         self.sync = Some(sync);
         self.begin_portion(context, now, portion);
@@ -275,7 +279,7 @@ impl Array {
         let Some((_, volume)) = self.volume_to_sync(sync.next_position) else { return true };
         let in_flight = sync.in_flight() + more * self.sync_units(&volume, sync.kind()).weight;
         let sources = self.sync_sources(sync, &volume, 0);
-        let present = !self.missing_members | sync.rebuilt_member();
+        let present = !self.missing_members | sync.rebuilt;
         let verdict = sync.pace.check(now, in_flight, || {
             let members = self.members.iter_mut().enumerate().filter(|(member, _)| present >> member & 1 == 1);
             // Each member is asked, as each notes when it was busy.
@@ -306,13 +310,11 @@ impl Array {
         let all = (1u64 << volume.members) - 1;
         let readable = !self.missing_members & all & !avoided;
         match (sync.rebuilt, volume.level) {
-            (None, _) => readable,
-            (Some(member), RaidLevel::Raid10) => readable & 1 << (member ^ 1),
-            (Some(member), _) => {
-                let others = readable & !(1 << member);
-                // The lowest bit: the first mirror.
-                if volume.copies() > 1 { others & others.wrapping_neg() } else { others }
-            }
+            (0, _) => readable,
+            // The other drive of each pair: even ones are the first of theirs.
+            (rebuilt, RaidLevel::Raid10) => readable & ((rebuilt & EVEN) << 1 | rebuilt >> 1 & EVEN),
+            (_, _) if volume.copies() > 1 => readable & readable.wrapping_neg(),
+            (_, _) => readable,
         }
     }
 
@@ -330,6 +332,7 @@ impl Array {
         let needed = match portion.kind {
             PortionKind::CheckRun => volume.members,
             _ if volume.parities() > 0 => volume.columns(),
+            _ if volume.level == RaidLevel::Raid10 => sync.rebuilt.count_ones(),
             _ => 1,
         };
         if sources.count_ones() < needed {
@@ -356,10 +359,12 @@ impl Array {
         portion.writing = true;
         // Keeps the count above zero until the commands are made.
         portion.commands_left += 1;
-        match self.sync.as_ref().and_then(|sync| sync.rebuilt) {
-            Some(member) if bounds == SectorBounds::EMPTY => self.flush_member(now, portion_index, member),
-            Some(member) => self.queue_span(now, portion_index, Op::Write, MemberSpan { member, bounds }),
-            None => {}
+        let rebuilt = self.portions[portion_index].rebuilt & self.rebuilt_members();
+        for member in (0..self.spec.members).filter(|member| rebuilt >> member & 1 == 1) {
+            match bounds == SectorBounds::EMPTY {
+                true => self.flush_member(now, portion_index, member),
+                false => self.queue_span(now, portion_index, Op::Write, MemberSpan { member, bounds }),
+            }
         }
         self.finish_dispatch(context, now, portion_index);
         true
@@ -371,9 +376,11 @@ impl Array {
         let Some(sync) = &mut self.sync else { return };
         if portion.kind == PortionKind::RebuildFlush {
             sync.flushing = false;
-            if let (Status::Done, Some(member)) = (portion.status, sync.rebuilt) {
-                self.missing_members &= !(1 << member);
-                numbering::report_member_event(&mut context.landings, now, member, LandingKind::Whole);
+            if portion.status == Status::Done && sync.rebuilt != 0 {
+                self.missing_members &= !sync.rebuilt;
+                for member in (0..self.spec.members).filter(|member| sync.rebuilt >> member & 1 == 1) {
+                    numbering::report_member_event(&mut context.landings, now, member, LandingKind::Whole);
+                }
                 let end = sync.next_position;
                 self.end_sync(now, end);
             }
@@ -401,8 +408,8 @@ impl Array {
         self.sync = None;
     }
 
-    /// Begins a sync at `now`: of the member that is rebuilt, or a check of all.
-    pub(super) fn start_sync(&mut self, now: Instant, rebuilt: Option<u32>) {
+    /// Begins a sync at `now`: of the members that are rebuilt, or, without any, a check of all.
+    pub(super) fn start_sync(&mut self, now: Instant, rebuilt: MemberSet) {
         let sync = Sync::new(rebuilt, SyncPace::new(self.spec.sync_speed, now), now);
         self.progress = SyncProgress { kind: sync.kind(), began: Some(now), ..SyncProgress::default() };
         self.members.iter_mut().for_each(|member| member.load.begin());
