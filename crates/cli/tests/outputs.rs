@@ -69,6 +69,12 @@ const WRITERS: &[Writer] = &[
     writer("study --out", Kind::Folder, Some("s.toml"), "study s.toml --out OUT --force"),
     writer("power-cut --svg", Kind::Same, Some("j.fio"), "power-cut j.fio --on d.toml --cuts 2 --svg OUT --force"),
     writer("drives --svg", Kind::Same, Some("d.toml"), "drives d.toml --svg OUT --force"),
+    writer(
+        "rebuild --page",
+        Kind::Same,
+        Some("d.toml"),
+        "rebuild --on d.toml --array raid-1 --drives 2 --live 1% --page OUT --force",
+    ),
     writer("validate --svg", Kind::Same, Some("t.csv"), "validate t.csv --drive d.toml --svg OUT --force"),
     writer("validate --log", Kind::Same, Some("t.csv"), "validate t.csv --drive d.toml --log OUT --force"),
     writer("report --svg", Kind::Same, Some("kept/results.jsonl"), "report kept --svg OUT --force"),

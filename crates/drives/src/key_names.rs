@@ -87,12 +87,13 @@ key_names! {
         LOSE = "array.lose",
         REPLACE = "array.replace",
         DRIVES = "array.drives",
+        BITMAP = "array.bitmap",
         SYNC_POLICY = "array.sync_policy",
         SYNC_SPEED_MIN = "array.sync_speed_min",
         SYNC_SPEED_MAX = "array.sync_speed_max",
         SYNC_IN_FLIGHT = "array.sync_in_flight",
-        SYNC_PIECE = "array.sync_piece_kib",
-        SYNC_GROUP = "array.sync_group_kib",
+        SYNC_PIECE_KIB = "array.sync_piece_kib",
+        SYNC_GROUP_KIB = "array.sync_group_kib",
         SYNC_TARGET = "array.sync_target",
     }
     /// Keys of a host bus adapter.

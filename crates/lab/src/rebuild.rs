@@ -109,6 +109,8 @@ pub struct ArrayAnswer {
     pub exposure: Vec<Exposure>,
     /// Bytes that were read from the other members.
     pub read_bytes: f64,
+    /// Those of them that were read while no drive could be spared: what cannot be read of them is lost.
+    pub unspared_read_bytes: f64,
     /// Users' requests that failed in the simulated time.
     pub failures: u64,
 }
@@ -229,6 +231,11 @@ impl<'a> ArrayUnderSync<'a> {
             RaidLevel::Raid10 => u32::from(lost == 0),
             _ => self.volume.parities() - lost,
         }
+    }
+
+    /// True if so many are lost that no drive can be spared.
+    fn is_unspared(&self, lost: u32) -> bool {
+        lost > 0 && self.spare(lost) == 0
     }
 
     /// Members that are read for each sector that is rebuilt or checked.

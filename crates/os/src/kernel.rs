@@ -99,10 +99,10 @@ impl LoopDevice {
         let words = ["--find", "--show", "--direct-io=on", &limit].map(OsStr::new);
         let attached = run_tool_for_output("losetup", words.into_iter().chain([file.as_os_str()]), bounds);
         // A tool that was ended before it printed anything may have attached one all the same.
-        let detach_unnamed = |_: &io::Error| {
-            debris::loop_devices_below(file).into_iter().for_each(|path| drop(LoopDevice::from_path(path)));
-        };
-        attached.inspect_err(detach_unnamed).map(|path| LoopDevice::from_path(PathBuf::from(path)))
+        let of_path = |path: PathBuf| LoopDevice { file: find_backing_file(&path), path };
+        let detach_unnamed =
+            |_: &io::Error| debris::loop_devices_below(file).into_iter().for_each(|path| drop(of_path(path)));
+        attached.inspect_err(detach_unnamed).map(|path| of_path(PathBuf::from(path)))
     }
 
     /// The device's path.
@@ -121,34 +121,30 @@ fn find_backing_file(device: &Path) -> Option<String> {
     std::fs::read_to_string(Path::new("/sys/block").join(device.file_name()?).join("loop/backing_file")).ok()
 }
 
-impl LoopDevice {
-    /// The device of a path, with the file that it has now.
-    fn from_path(path: PathBuf) -> LoopDevice {
-        LoopDevice { file: find_backing_file(&path), path }
-    }
-
-    /// Detaches the device, and waits until it has lost its file. The kernel keeps the file while anybody has the device open, as
-    /// `losetup` has while it lists devices; so detaching is repeated, never on a device that is free by now, since another
-    /// process may attach it at any moment.
-    pub fn detach(&self) -> Result<(), String> {
-        let mut why = "somebody has it open".to_owned();
-        for _ in 0..DETACH_ATTEMPTS {
-            if !self.is_attached() {
-                return Ok(());
-            }
-            let words = [OsStr::new("--detach"), self.path.as_os_str()];
-            if let Err(error) = run_tool_for_output("losetup", words, ProgramBounds::thirty_seconds()) {
-                why = error.to_string();
-            }
-            (0..5).take_while(|_| self.is_attached()).for_each(|_| sleep_10_ms());
+/// Detaches the device at `path` while it has `file`, and waits until it has lost it. The kernel keeps the file while anybody has the device
+/// open, as `losetup` has while it lists devices; so detaching is repeated, never on a device that is free by now, since another process may
+/// attach it at any moment.
+fn detach_loop_device(path: &Path, file: &str) -> Result<(), String> {
+    let is_attached = || find_backing_file(path).is_some_and(|now| now == file);
+    let mut why = "somebody has it open".to_owned();
+    for _ in 0..DETACH_ATTEMPTS {
+        if !is_attached() {
+            return Ok(());
         }
-        if self.is_attached() { Err(why) } else { Ok(()) }
+        let words = [OsStr::new("--detach"), path.as_os_str()];
+        if let Err(error) = run_tool_for_output("losetup", words, ProgramBounds::thirty_seconds()) {
+            why = error.to_string();
+        }
+        (0..5).take_while(|_| is_attached()).for_each(|_| sleep_10_ms());
     }
+    if is_attached() { Err(why) } else { Ok(()) }
 }
 
 impl Drop for LoopDevice {
     fn drop(&mut self) {
-        let _ = self.detach();
+        if let Some(file) = &self.file {
+            let _ = detach_loop_device(&self.path, file);
+        }
     }
 }
 

@@ -580,7 +580,8 @@ impl RebuildCall {
         let task = if self.scrub { ArrayTask::Scrub } else { ArrayTask::Rebuild { lost: self.lose } };
         TaskTerms {
             computation: if self.whole { Computation::Whole } else { Computation::Shorter },
-            share: self.live.unwrap_or(1.0),
+            // As the shell line says it.
+            share: self.live.map_or(1.0, |share| 100.0 * share / 100.0),
             together: self.together,
             spare_after_hours: self.spare_after,
             next_loss_hours: self.next_loss,
@@ -615,7 +616,7 @@ pub fn rebuild(
         let question = RebuildSetup { setup, users, terms: call.terms() };
         let answers = question.answer(&policies, observer)?;
         let line = with_standard_input(call.command(), call.setup.text.as_deref());
-        let (title, notes) = (question.title(&answers[0].answer), question.notes(&answers[0].answer, BITS_PER_ERROR));
+        let (title, notes) = (question.title(&answers[0].answer), question.notes(&answers, BITS_PER_ERROR));
         let page = render_rebuild(&title, &answers, &notes, &line);
         Ok((answer::json(&PolicyAnswers { policies: &answers }), line, page))
     })

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use seekwise_disk::rng::Seed;
 use seekwise_drives::key_names::array;
+use seekwise_drives::spelling::nearest;
 use seekwise_lab::plan::PreparedCell;
 use seekwise_lab::rebuild::{self, ArrayQuestion};
 use seekwise_run::place::Target;
@@ -36,11 +37,14 @@ pub enum ArrayUsers {
 /// How a rebuild or a scrub treats users, and the settings for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncPolicyChoice {
-    /// As the user wrote it: `md`, `idle`, `idle:100m`, `fixed:50m`, `steady:4`, `zfs`, `objects`.
+    /// As the user wrote it: `md`, `md:50m`, `idle`, `idle:100m`, `fixed:50m`, `steady:4`, `zfs`, `objects`.
     pub name: String,
     /// Keys of the stack.
     pub settings: Vec<(&'static str, String)>,
 }
+
+/// md's `sync_speed_min`, in KiB/s: a lower highest speed lowers it too.
+const MD_LEAST: u32 = 1000;
 
 /// The highest speed that can be set, in KiB/s: no limit.
 const NO_LIMIT: &str = "100000000";
@@ -48,7 +52,7 @@ const NO_LIMIT: &str = "100000000";
 impl SyncPolicyChoice {
     /// Parses a policy; an error says what was expected.
     pub fn parse(text: &str) -> Result<SyncPolicyChoice, String> {
-        const EXPECTED: &str = "md, idle, idle:RATE, fixed:RATE, steady:PIECES, zfs or objects; a rate such as 50m is bytes a second on each drive";
+        const EXPECTED: &str = "md, md:RATE, idle, idle:RATE, fixed:RATE, steady:PIECES, zfs or objects; a rate such as 50m is bytes a second on each drive";
         let (word, argument) = text.split_once(':').map_or((text, None), |(word, argument)| (word, Some(argument)));
         let fault = || format!("`{text}` is no policy; expected {EXPECTED}");
         let kib_s = |rate: &str| -> Result<String, String> {
@@ -62,6 +66,11 @@ impl SyncPolicyChoice {
         let pieces = |count: &str| (array::SYNC_IN_FLIGHT, count.to_owned());
         let settings = match (word, argument) {
             ("md", None) => Vec::new(),
+            ("md", Some(rate)) => {
+                let most_kib = kib_s(rate)?;
+                let is_slow = most_kib.parse().is_ok_and(|kib: u32| kib < MD_LEAST);
+                is_slow.then(least).into_iter().chain([most(most_kib)]).collect()
+            }
             ("idle", None) => vec![policy("idle"), most(NO_LIMIT.to_owned())],
             ("idle", Some(rate)) => vec![policy("idle"), least(), most(kib_s(rate)?)],
             ("fixed", Some(rate)) => vec![policy("steady"), pieces("2"), least(), most(kib_s(rate)?)],
@@ -77,15 +86,43 @@ impl SyncPolicyChoice {
             ("objects", None) => vec![
                 policy("steady"),
                 pieces("3"),
-                (array::SYNC_PIECE, "4096".to_owned()),
-                (array::SYNC_GROUP, "4096".to_owned()),
+                (array::SYNC_PIECE_KIB, "4096".to_owned()),
+                (array::SYNC_GROUP_KIB, "4096".to_owned()),
                 (array::SYNC_TARGET, "files".to_owned()),
                 most(NO_LIMIT.to_owned()),
             ],
-            _ => return Err(fault()),
+            ("fixed", None) => {
+                return Err("`fixed` needs a rate: expected such as fixed:50m, bytes a second on each drive".to_owned());
+            }
+            ("steady", None) => return Err("`steady` needs a number of pieces: expected such as steady:4".to_owned()),
+            _ => {
+                let meant = nearest(word, ["md", "idle", "fixed", "steady", "zfs", "objects"]);
+                let tip = meant
+                    .filter(|meant| *meant != word)
+                    .map_or(String::new(), |word| format!("; did you mean {word}?"));
+                return Err(fault() + &tip);
+            }
         };
         Ok(SyncPolicyChoice { name: text.to_owned(), settings })
     }
+}
+
+/// Parses a level with redundancy; an error says what was expected.
+pub fn parse_level(text: &str) -> Result<String, String> {
+    const LEVELS: [(&str, &[&str]); 4] = [
+        ("raid-1", &["raid1", "mirror"]),
+        ("raid-10", &["raid10"]),
+        ("raid-5", &["raid5", "raidz", "raidz1"]),
+        ("raid-6", &["raid6", "raidz2"]),
+    ];
+    if LEVELS.iter().any(|(level, _)| *level == text) {
+        return Ok(text.to_owned());
+    }
+    let word = text.to_lowercase();
+    let meant = LEVELS.iter().find(|(_, others)| others.contains(&word.as_str())).map(|(level, _)| *level);
+    let meant = meant.or_else(|| nearest(&word, LEVELS.map(|(level, _)| level)));
+    let tip = meant.map_or(String::new(), |level| format!("; did you mean {level}?"));
+    Err(format!("`{text}` is no level with redundancy; expected raid-1, raid-10, raid-5 or raid-6{tip}"))
 }
 
 /// The settings of a new array: its level and number of drives, and below it Linux's driver unless `set` names one.
@@ -146,6 +183,23 @@ fn users_job(rate: u32) -> String {
     )
 }
 
+/// The keys that nobody publishes and that decide much.
+const INFERRED: &str = "What users feel rests on inferred rules of the drive: also try --set drive.cache.read_ahead.hold=never and --set \
+                        drive.firmware.queue.max_wait_ms=300.";
+
+/// mdadm makes one on arrays of 100 GB and more (mdadm(8), `--bitmap`).
+const BITMAP: &str = "Without a write-intent bitmap, which mdadm makes on arrays of 100 GB and more: --set array.bitmap=internal has it.";
+
+/// A note on users who got less than before; `None` if they did not.
+fn slower_users_sentence(it: &PolicyAnswer) -> Option<String> {
+    let before = it.answer.phases.first()?.users?.requests_per_s;
+    let during = it.answer.phases.iter().filter(|phase| phase.mb_per_s.is_some()).filter_map(|phase| phase.users);
+    let least = during.map(|users| users.requests_per_s).min_by(f64::total_cmp)?;
+    let words =
+        || format!("{}: users got {} of {} requests a second.", it.policy, round_figure(least), round_figure(before));
+    (least < 0.9 * before).then(words)
+}
+
 impl RebuildSetup {
     /// The stack, and the users' work, with a policy.
     fn prepare(&self, policy: &SyncPolicyChoice) -> Result<PreparedCell, Error> {
@@ -160,8 +214,9 @@ impl RebuildSetup {
         };
         for (key, value) in &policy.settings {
             if setup.set.iter().any(|(set, _)| set == key) {
+                let tip = if *key == array::SYNC_SPEED_MAX { ", or md:RATE for md alone" } else { "" };
                 return Err(Error::new(format!(
-                    "--set {key}: the policy {} sets it; expected one of the two",
+                    "--set {key}: the policy {} sets it; expected one of the two{tip}",
                     policy.name
                 )));
             }
@@ -172,6 +227,7 @@ impl RebuildSetup {
 
     /// What is asked, as a title.
     pub fn title(&self, answer: &ArrayAnswer) -> String {
+        let next = self.terms.next_loss_hours.map(|hours| format!(", another lost after {} h", round_figure(hours)));
         let task = match self.terms.task {
             ArrayTask::Scrub => "Scrub".to_owned(),
             ArrayTask::Rebuild { lost: 1 } => "Rebuild of one drive".to_owned(),
@@ -185,39 +241,82 @@ impl RebuildSetup {
             ArrayUsers::Job(job) => format!("beside {job}"),
         };
         let terabytes = round_figure(answer.member_bytes as f64 / 1e12);
+        let task = task + &next.unwrap_or_default();
         format!("{task}: {level} of {} x {}, {terabytes} TB of each, {users}", answer.members, self.setup.target)
     }
 
     /// Sentences that stand below the figures; one of so many bits cannot be read.
-    pub fn notes(&self, answer: &ArrayAnswer, bits_per_error: f64) -> Vec<String> {
-        let mut notes = vec![self.unreadable_sentence(answer, bits_per_error)];
-        if answer.failures > 0 {
-            notes.push(format!("{} requests of users failed.", answer.failures));
+    pub fn notes(&self, answers: &[PolicyAnswer], bits_per_error: f64) -> Vec<String> {
+        let ended = answers.iter().find(|it| it.answer.hours.is_some()).or(answers.first());
+        let mut notes: Vec<String> =
+            ended.into_iter().map(|it| self.unreadable_sentence(&it.answer, bits_per_error)).collect();
+        notes.extend(answers.iter().filter_map(slower_users_sentence));
+        let failed = answers.iter().filter(|it| it.answer.failures > 0);
+        notes.extend(failed.map(|it| format!("{}: {} requests of users failed.", it.policy, it.answer.failures)));
+        if self.users != ArrayUsers::Absent {
+            notes.push(INFERRED.to_owned());
         }
-        notes.push(format!("Computed {}.", answer.computed));
+        if self.lacks_bitmap(answers) {
+            notes.push(BITMAP.to_owned());
+        }
+        let mut computed: Vec<&str> = answers.iter().map(|it| it.answer.computed.as_str()).collect();
+        computed.dedup();
+        notes.extend(computed.into_iter().map(|how| format!("Computed {how}.")));
         notes
+    }
+
+    /// True if md would have a write-intent bitmap here that the question leaves out, and users that may feel it.
+    fn lacks_bitmap(&self, answers: &[PolicyAnswer]) -> bool {
+        let is_md = answers.iter().any(|it| it.policy.starts_with("md"));
+        let is_large = answers.first().is_some_and(|it| it.answer.member_bytes > 100_000_000_000);
+        let is_set = self.setup.set.iter().any(|(key, _)| key == array::BITMAP);
+        is_md && is_large && !is_set && self.users != ArrayUsers::Absent
     }
 
     /// How many sectors are expected to be unreadable.
     fn unreadable_sentence(&self, answer: &ArrayAnswer, bits_per_error: f64) -> String {
         let expected = expected_unreadable_sectors(answer.read_bytes, bits_per_error);
-        let least = answer.exposure.iter().map(|it| it.spare).min();
-        let consequence = match (self.terms.task, least) {
-            (ArrayTask::Scrub, _) | (_, None) => "the other drives have their data",
-            (_, Some(0)) => "their data are lost where no drive could be spared",
-            _ => "another drive has their data",
+        let lost = expected_unreadable_sectors(answer.unspared_read_bytes, bits_per_error);
+        let consequence = match self.terms.task {
+            ArrayTask::Scrub => "the other drives have their data".to_owned(),
+            _ if lost > 0.0 => format!(
+                "{} of them while no drive can be spared, and their data are lost (at least one with {:.0} %)",
+                round_figure(lost),
+                100.0 * (1.0 - (-lost).exp())
+            ),
+            _ => "another drive has their data".to_owned(),
         };
         format!(
-            "It reads {} TB. With one unreadable sector in {bits_per_error:e} bits, {} are expected (at least one with {:.0} %); \
-             {consequence}.",
+            "It reads {} TB. With one unreadable sector in {bits_per_error:e} bits, {} are expected; {consequence}.",
             round_figure(answer.read_bytes / 1e12),
             round_figure(expected),
-            100.0 * (1.0 - (-expected).exp())
         )
+    }
+
+    /// Refuses terms that have no meaning.
+    fn check_terms(&self, policies: &[SyncPolicyChoice]) -> Result<(), Error> {
+        let terms = &self.terms;
+        let are_hours = |hours: f64| (0.0..=10_000.0).contains(&hours);
+        let is_day = |(from, until): (f64, f64)| 0.0 <= from && from < until && until <= 24.0;
+        let fault = match self.terms.task {
+            _ if policies.is_empty() => "no policy; expected at least one, such as md",
+            ArrayTask::Rebuild { lost: 0 } => "lose 0: nothing is lost; expected at least 1",
+            _ if !(0.01..=1.0).contains(&terms.share) => "live: expected a share from 1 to 100 %",
+            _ if !are_hours(terms.spare_after_hours) => "spare-after: expected hours, such as 10",
+            _ if !terms.next_loss_hours.is_none_or(are_hours) => "next-loss: expected hours, such as 10",
+            _ if !terms.working_hours.is_none_or(is_day) => "working-hours: expected hours of one day, such as 8-18",
+            _ if terms.working_hours.is_some() && self.users == ArrayUsers::Absent => {
+                "working-hours: there are no users; expected users or a load as well"
+            }
+            _ if matches!(self.users, ArrayUsers::Rate(0 | 1)) => "users: expected at least 2 requests a second",
+            _ => return Ok(()),
+        };
+        Err(Error::new(fault))
     }
 
     /// Answers for each policy.
     pub fn answer(&self, policies: &[SyncPolicyChoice], observer: &dyn Observer) -> Result<Vec<PolicyAnswer>, Error> {
+        self.check_terms(policies)?;
         let mut answers = Vec::new();
         for policy in policies {
             let prepared = self.prepare(policy)?;
@@ -237,12 +336,11 @@ impl RebuildSetup {
                 is_begun.call_once(|| observer.begin_work(Some(all), 0, "stretches"));
                 observer.report_done(done.fetch_add(1, Ordering::Relaxed) + 1);
             };
-            let working_hours = self.terms.working_hours.filter(|_| self.users != ArrayUsers::Absent);
             let question = ArrayQuestion {
                 stack,
                 users: Some(&prepared.job).filter(|_| self.users != ArrayUsers::Absent),
                 seed: Seed(self.setup.seed),
-                terms: TaskTerms { working_hours, ..self.terms },
+                terms: self.terms,
             };
             let answer = rebuild::answer(&question, &on_stretch).map_err(Error::new)?;
             answers.push(PolicyAnswer { policy: policy.name.clone(), answer });
@@ -268,6 +366,12 @@ mod tests {
         assert_eq!(settings("zfs")[0], (array::SYNC_POLICY, "zfs".to_owned()));
         assert!(settings("fixed:50m").contains(&(array::SYNC_SPEED_MAX, "51200".to_owned())));
         assert!(settings("steady:4").contains(&(array::SYNC_IN_FLIGHT, "4".to_owned())));
+        assert_eq!(settings("md:50m"), [(array::SYNC_SPEED_MAX, "51200".to_owned())]);
+        assert_eq!(settings("md:500k").len(), 2, "the lower speed follows");
+        assert!(settings("objects").contains(&(array::SYNC_TARGET, "files".to_owned())));
+        assert!(SyncPolicyChoice::parse("zsf").unwrap_err().contains("did you mean zfs?"));
+        assert!(parse_level("raidz2").unwrap_err().contains("did you mean raid-6?"));
+        assert_eq!(parse_level("raid-10").as_deref(), Ok("raid-10"));
         for bad in ["", "fast", "md:3", "fixed", "fixed:x", "fixed:1", "steady", "steady:0", "steady:17", "zfs:2"] {
             let why = SyncPolicyChoice::parse(bad).unwrap_err();
             assert!(why.contains("expected"), "{why}");
@@ -277,6 +381,6 @@ mod tests {
     #[test]
     fn a_rate_of_users_is_seven_reads_to_three_writes() {
         assert!(users_job(50).contains("rate_iops=35,15\n"));
-        assert!(users_job(1).contains("rate_iops=0,1\n") || users_job(2).contains("rate_iops=1,1\n"));
+        assert!(users_job(2).contains("rate_iops=1,1\n"));
     }
 }

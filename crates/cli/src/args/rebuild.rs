@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use seekwise::rebuild::SyncPolicyChoice;
+use seekwise::rebuild::{SyncPolicyChoice, parse_level};
 
 use super::{PictureArgs, parse_key_value, parse_name, parse_seed};
 
@@ -16,7 +16,7 @@ Examples:
   seekwise rebuild --on exos-x18 --array raid-6 --drives 8 --load users.fio --next-loss 10 --png rebuild.png
 
 Policies:
-  md            Linux's md with its limits (--set array.sync_speed_min=KIB, --set array.sync_speed_max=KIB)
+  md[:RATE]     Linux's md with its limits; the rate is its highest speed (sync_speed_max)
   idle[:RATE]   a piece of 1 MiB begins only while no request of users is in the array
   fixed:RATE    a budget in bytes a second on each drive, such as 50m, whatever the users do
   steady:N      N pieces in flight, without a limit
@@ -41,24 +41,24 @@ pub struct ArrayArgs {
     #[arg(long = "on", value_name = "TARGET", value_parser = parse_name)]
     pub target: String,
     /// The level: raid-1, raid-10, raid-5 or raid-6.
-    #[arg(long, value_name = "LEVEL", value_parser = parse_name)]
+    #[arg(long, value_name = "LEVEL", value_parser = parse_level)]
     pub array: Option<String>,
     /// Number of drives in the array.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=32))]
     pub drives: Option<u32>,
     /// Users: so many requests a second at random over the array, seven reads of 8 KiB to three writes.
-    #[arg(long, value_name = "N", conflicts_with = "load", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", conflicts_with = "load", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     pub users: Option<u32>,
     /// Users: a job or a pattern, which goes on as long as the rebuild.
     #[arg(long, value_name = "JOB", value_parser = parse_name)]
     pub load: Option<String>,
-    /// How users are treated: md, idle, idle:RATE, fixed:RATE, steady:PIECES, zfs, objects; several are compared.
+    /// How users are treated: md, md:RATE, idle, idle:RATE, fixed:RATE, steady:PIECES, zfs, objects; several are compared.
     #[arg(long, value_name = "POLICY", value_delimiter = ',', default_value = "md", value_parser = SyncPolicyChoice::parse)]
     pub policy: Vec<SyncPolicyChoice>,
     /// The hours of the day at which users work, such as 8-18 [default: always].
     #[arg(long, value_name = "FROM-UNTIL", value_parser = parse_hours_of_day)]
     pub working_hours: Option<(f64, f64)>,
-    /// The share of each drive that is rebuilt or read, from its beginning: what ZFS has data on [default: 100%].
+    /// The share of each drive that is rebuilt or read, in the order of the policy: what ZFS has data on [default: 100%].
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub live: Option<f64>,
     /// Bits of which one cannot be read, as the drive's datasheet states it.

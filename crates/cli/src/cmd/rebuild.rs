@@ -63,9 +63,6 @@ fn run_task(args: &ArrayArgs, question: &RebuildSetup, words: &[OsString], json:
     if let Some(path) = &args.page {
         prepare_output(path, args.force).map_err(|why| Error::of_file(path, &why))?;
     }
-    if args.working_hours.is_some() && question.users == ArrayUsers::Absent {
-        return Err(CommandError::new("--working-hours: there are no users; expected --users or --load as well"));
-    }
     let progress = ProgressObserver::new();
     let answers = question.answer(&args.policy, &progress)?;
     drop(progress);
@@ -74,7 +71,7 @@ fn run_task(args: &ArrayArgs, question: &RebuildSetup, words: &[OsString], json:
         let page = render_page(
             &question.title(&answers[0].answer),
             &answers,
-            &question.notes(&answers[0].answer, args.bits_per_error),
+            &question.notes(&answers, args.bits_per_error),
             &command_line(words),
         );
         write_whole(path, page.as_bytes(), args.force).map_err(|why| Error::of_file(path, &why))?;
@@ -112,13 +109,13 @@ fn format_answers(args: &ArrayArgs, question: &RebuildSetup, answers: &[PolicyAn
         |lines: Vec<String>| lines.iter().map(|line| wrap_text(line, width)).collect::<Vec<_>>().join("\n");
     let first = &answers[0].answer;
     let title = format!("{}.", question.title(first));
-    let sentences: Vec<String> = answers.iter().map(|it| hours_sentence(it, answers.len() > 1)).collect();
+    let sentences: Vec<String> = answers.iter().map(|it| hours_sentence(it, question, answers.len() > 1)).collect();
     let mut text =
         format!("{}\n\n{}\n\n{}", wrap_text(&title, width), paragraphs(sentences), phases_table(answers).draw(width));
     if let [only] = answers {
         text += &format!("\n\n{}", timeline_table(&only.answer).draw(width));
     }
-    format!("{text}\n\n{}", paragraphs(question.notes(first, args.bits_per_error)))
+    format!("{text}\n\n{}", paragraphs(question.notes(answers, args.bits_per_error)))
 }
 
 /// The command, as it can be pasted.
@@ -128,7 +125,7 @@ fn command_line(words: &[OsString]) -> String {
 }
 
 /// How long it takes, and for how long nothing more may be lost.
-fn hours_sentence(it: &PolicyAnswer, names_policy: bool) -> String {
+fn hours_sentence(it: &PolicyAnswer, question: &RebuildSetup, names_policy: bool) -> String {
     let name = if names_policy { format!("{}: ", it.policy) } else { String::new() };
     let Some(hours) = it.answer.hours else {
         return format!("{name}it never ends beside these users: nothing is done while they work.");
@@ -143,16 +140,20 @@ fn hours_sentence(it: &PolicyAnswer, names_policy: bool) -> String {
         .exposure
         .iter()
         .map(|exposure| {
-            let spare = match exposure.spare {
-                0 => "no further loss would be survived".to_owned(),
-                1 => "one more loss would be survived".to_owned(),
-                more => format!("{more} more would be survived"),
+            let most = match exposure.spare {
+                0 => "no further drive".to_owned(),
+                1 => "only one more drive".to_owned(),
+                more => format!("only {more} more drives"),
             };
-            format!("{spare} for {} h", short(exposure.hours))
+            format!("for {} h {most} may fail", short(exposure.hours))
         })
         .collect();
     let exposed = if exposed.is_empty() { String::new() } else { format!("; {}", exposed.join(", ")) };
-    format!("{name}{} h{chance}{rate}{exposed}.", short(hours))
+    let waiting = match question.terms.spare_after_hours {
+        waiting if waiting > 0.0 => format!(" once the new drive is there, {} h after the loss", short(waiting)),
+        _ => String::new(),
+    };
+    format!("{name}{} h{chance}{waiting}{rate}{exposed}.", short(hours))
 }
 
 fn phases_table(answers: &[PolicyAnswer]) -> Table {

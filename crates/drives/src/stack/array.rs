@@ -135,7 +135,7 @@ static KEYS: &[ProfileKey] = &[
         KeyDomain::Word(&["drive", "files"]),
         "drive",
         "what a rebuild writes: the drive's sectors, or `files`: each piece, a flush, the record of its name at the drive's beginning, and a \
-         flush; with another policy than md's",
+         flush; with another policy than md's; a page of each drive is kept for the records",
     )
     .also(&["rebuild files", "backfill", "object store", "rename"]),
     ProfileKey::may(

@@ -285,10 +285,10 @@ fn assemble(
             .map(|table| sync_phase(array, table, is_over)),
     );
     let sectors: f64 = course.tables.iter().flat_map(|table| &table.sectors).sum();
-    let read_bytes = course
-        .tables
-        .iter()
-        .map(|table| 512.0 * table.sectors.iter().sum::<f64>() * f64::from(array.sources(table.lost)));
+    let read_while = |counts: &dyn Fn(u32) -> bool| -> f64 {
+        let counted = course.tables.iter().filter(|table| counts(table.lost));
+        counted.map(|table| 512.0 * table.sectors.iter().sum::<f64>() * f64::from(array.sources(table.lost))).sum()
+    };
     Ok(ArrayAnswer {
         computed: format!(
             "from {simulated} simulated stretches of {:.0} s along the members; the hours between them are added up",
@@ -299,7 +299,8 @@ fn assemble(
         hours: is_over.then_some(hours),
         interval: is_over.then_some((hours - OF_95_PERCENT * error, hours + OF_95_PERCENT * error)),
         mb_per_s: is_over.then(|| sectors * 512.0 / 1e6 / (hours * 3600.0)),
-        read_bytes: read_bytes.sum(),
+        read_bytes: read_while(&|_| true),
+        unspared_read_bytes: read_while(&|lost| array.is_unspared(lost)),
         phases,
         exposure: exposure(array, &course.hours_lost),
         timeline: course.timeline,

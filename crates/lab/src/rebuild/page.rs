@@ -37,7 +37,7 @@ pub fn render_html(title: &str, answers: &[NamedAnswer<'_>], notes: &[String], c
             phases.map(move |phase| phase_row(policy, phase)[..columns].to_vec())
         }),
     );
-    for (policy, answer) in answers {
+    for (policy, answer) in answers.iter().filter(|(_, answer)| !answer.timeline.is_empty()) {
         let mut course = String::new();
         let heads = ["hour", "done %", "lost", "MB/s", "requests/s", "p50 ms", "p99 ms"];
         write_section(&mut course, policy, &heads, answer.timeline.iter().map(timeline_row));
@@ -79,15 +79,26 @@ fn answer_sentence(answers: &[NamedAnswer<'_>]) -> String {
     let before =
         users_before(first).map(|users| format!(" Without it the percentile is {} ms.", round_figure(users.p99_ms)));
     let before = before.unwrap_or_default();
+    let never: Vec<&str> = answers.iter().filter(|(_, it)| it.hours.is_none()).map(|(policy, _)| *policy).collect();
+    let never = match never.is_empty() {
+        true => String::new(),
+        false => format!(" Never done beside these users: {}.", never.join(", ")),
+    };
+    let waiting = waiting_hours(first).map_or(String::new(), |hours| {
+        format!(" once the new drive is there, {} h after the loss", round_figure(hours))
+    });
     let Some(fastest) = ended.iter().min_by(|a, b| a.1.total_cmp(&b.1)) else {
         return "It never ends beside these users: nothing is done while they work.".to_owned();
     };
     let hours = round_figure(fastest.1);
+    let before = format!("{never}{before}");
     let name = if answers.len() > 1 { format!("{} takes ", fastest.0) } else { "It takes ".to_owned() };
-    let Some(p99) = fastest.2 else { return format!("{name}{hours} h.{}", exposed_sentence(answers)) };
+    let Some(p99) = fastest.2 else { return format!("{name}{hours} h{waiting}.{never}{}", exposed_sentence(answers)) };
     let least = ended.iter().filter_map(|it| Some((it.0, it.1, it.2?))).min_by(|a, b| a.2.total_cmp(&b.2));
-    let cost =
-        format!("{name}{hours} h, and meanwhile 99 of 100 of the users' requests take up to {} ms", round_figure(p99));
+    let cost = format!(
+        "{name}{hours} h{waiting}, and meanwhile 99 of 100 of the users' requests take up to {} ms",
+        round_figure(p99)
+    );
     match least.filter(|least| least.0 != fastest.0) {
         Some((policy, hours, p99)) => {
             let (hours, p99) = (round_figure(hours), round_figure(p99));
@@ -95,6 +106,12 @@ fn answer_sentence(answers: &[NamedAnswer<'_>]) -> String {
         }
         None => format!("{cost}.{before}{}", exposed_sentence(answers)),
     }
+}
+
+/// Hours without a new drive; `None` if it is there at once.
+fn waiting_hours(answer: &ArrayAnswer) -> Option<f64> {
+    let waiting = |phase: &&ArrayPhase| phase.lost > 0 && phase.mb_per_s.is_none();
+    answer.phases.iter().find(waiting).and_then(|phase| phase.hours)
 }
 
 /// For how long one more loss would be the end, of one policy.
@@ -217,13 +234,9 @@ fn draw_trade(answers: &[NamedAnswer<'_>]) -> String {
         let (x, anchor) = if places.iter().any(|other| is_close(&other)) { (-9.0, "end") } else { (9.0, "start") };
         draw_text(&mut body, (at.0 + x, at.1 - 6.0), anchor, policy);
     }
-    let never: Vec<&str> = answers.iter().filter(|(_, it)| it.hours.is_none()).map(|(policy, _)| *policy).collect();
-    let never =
-        if never.is_empty() { String::new() } else { format!(" Never done beside these users: {}.", never.join(", ")) };
-    let caption = format!(
-        "What each policy costs users for the hours that it takes: lower is kinder to users, left is done sooner.{never}"
-    );
-    figure_html(HEIGHT + BELOW, &body, &caption)
+    let caption =
+        "What each policy costs users for the hours that it takes: lower is kinder to users, left is done sooner.";
+    figure_html(HEIGHT + BELOW, &body, caption)
 }
 
 /// What users feel, or the rate without users, from the beginning to the end.
@@ -336,6 +349,7 @@ mod tests {
             timeline: vec![point(1.0), point(25.0), point(49.0)],
             exposure: vec![Exposure { spare: 1, hours: 50.0 }],
             read_bytes: 1e12,
+            unspared_read_bytes: 0.0,
             failures: 0,
         }
     }
@@ -348,9 +362,9 @@ mod tests {
             |answers: &[NamedAnswer<'_>]| render_html("A <title>", answers, &["a note".to_owned()], "seekwise rebuild");
         let both = page(&[("md", &md), ("idle", &idle), ("wait", &never)]);
         let sentence = "md takes 50.0 h, and meanwhile 99 of 100 of the users&#39; requests take up to 900 ms; idle takes 190 h, and costs \
-                        users least: 56.0 ms. Without it the percentile is 40.0 ms.";
+                        users least: 56.0 ms. Never done beside these users: wait. Without it the percentile is 40.0 ms.";
         assert!(both.contains(&sentence.replace("&#39;", "'")), "{both}");
-        assert!(both.contains("A &lt;title&gt;") && both.contains("Never done beside these users: wait"), "{both}");
+        assert!(both.contains("A &lt;title&gt;"), "{both}");
         assert_eq!(both.matches("<figure>").count(), 2);
         // One policy has no trade; without users the rate is drawn.
         let alone = answer(Some(50.0), None);

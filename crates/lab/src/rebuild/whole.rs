@@ -68,7 +68,10 @@ pub(super) fn simulate_whole(array: &ArrayUnderSync<'_>) -> Result<ArrayAnswer, 
     }
     let hours = seconds.len() as f64 / 3600.0;
     let sectors: u64 = seconds.iter().map(|second| second.sectors).sum();
-    let read_bytes = seconds.iter().map(|second| 512.0 * second.sectors as f64 * f64::from(array.sources(second.lost)));
+    let read_while = |counts: &dyn Fn(u32) -> bool| -> f64 {
+        let counted = seconds.iter().filter(|second| counts(second.lost));
+        counted.map(|second| 512.0 * second.sectors as f64 * f64::from(array.sources(second.lost))).sum()
+    };
     Ok(ArrayAnswer {
         computed: "simulated whole, request by request".to_owned(),
         members: array.volume.members,
@@ -76,7 +79,8 @@ pub(super) fn simulate_whole(array: &ArrayUnderSync<'_>) -> Result<ArrayAnswer, 
         hours: is_over.then_some(hours),
         interval: None,
         mb_per_s: is_over.then(|| sectors as f64 * 512.0 / 1e6 / (hours * 3600.0)),
-        read_bytes: read_bytes.sum(),
+        read_bytes: read_while(&|_| true),
+        unspared_read_bytes: read_while(&|lost| array.is_unspared(lost)),
         phases,
         exposure: exposure(array, &hours_lost),
         timeline: timeline(array, &seconds, spare_after),

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 
-use super::{GroupParent, LoopDevice, ProgramBounds, group, process, run_tool_for_output};
+use super::{GroupParent, ProgramBounds, detach_loop_device, find_backing_file, group, process, run_tool_for_output};
 use crate::outputs::{create_private, create_private_folder};
 
 const TITLE: &str = "seekwise run 1";
@@ -364,7 +364,8 @@ impl DebrisCleanup {
         others.iter().for_each(|mount| unmount_step(self, mount));
         for path in loop_devices_below(folder) {
             let what = format!("loop device {}", path.display());
-            self.remove_step(&what, || LoopDevice::from_path(path).detach());
+            let detach = || find_backing_file(&path).map_or(Ok(()), |file| detach_loop_device(&path, &file));
+            self.remove_step(&what, detach);
         }
         disks.iter().for_each(|mount| unmount_step(self, mount));
         if !self.dry_run && read_mounts().iter().any(|it| it.mount_point.starts_with(folder)) {

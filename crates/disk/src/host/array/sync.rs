@@ -157,11 +157,13 @@ impl Array {
     /// A portion for the next run of a sync in the volume at `index`, without its range.
     fn sync_run_portion(&self, sync: &Sync, index: usize, now: Instant) -> Portion {
         let volume = &self.volumes[index];
-        let from = self.sync_order(volume).sector(sync.next_position.max(volume.first));
+        let (order, position) = (self.sync_order(volume), sync.next_position.max(volume.first));
+        let from = order.sector(position);
         let unit = volume.first + (from - volume.first) / RAID_1_BARRIER * RAID_1_BARRIER;
         let (lock_kind, locked) = match volume.level {
             _ if volume.copies() > 1 && self.spec.sync_policy != SyncPolicy::Md => {
-                let end = volume.end().min(from + self.sync_units(volume, sync.kind()).run);
+                let most = self.sync_units(volume, sync.kind()).run;
+                let end = volume.end().min(from + order.neighbours(position, most));
                 (LockKind::Barrier, SectorBounds { from, end })
             }
             RaidLevel::Raid10 => (LockKind::Barrier, SectorBounds { from: volume.first, end: volume.end() }),
