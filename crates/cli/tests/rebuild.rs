@@ -22,7 +22,7 @@ fn a_rebuild_says_hours_users_and_exposure() {
     let text = run("rebuild", &["--users", "20"]).success_stdout();
     for words in [
         "Rebuild of one drive: raid-1 of 2 x travelstar-5k250-160",
-        "no further loss would be survived for",
+        "no further drive may fail",
         "before",
         "p99 ms",
         "Computed",

@@ -239,16 +239,7 @@ fn a_rebuilt_member_holds_all_that_was_written() {
                 case.client.control(&Control::Set(LayerSetting::Array(ArraySetting::Replace(member))));
             }
             case.client.work_until(case.client.now() + Span::from_millis(300));
-            case.client.flush_and_wait();
-            // In pieces of 4 KiB, each of which costs a turn, it takes more than a minute; then the copies leave the cache.
-            let ended = |case: &Case| case.client.device.drive_log().syncs.ended > 0;
-            for _ in 0..60 {
-                if !ended(&case) {
-                    case.client.idle_for(Span::from_secs(30));
-                }
-            }
-            assert!(ended(&case), "{level:?}, seed {seed}: the rebuild did not end");
-            case.client.idle_for(Span::from_secs(60));
+            assert!(case.finish_rebuild(), "{level:?}, seed {seed}: the rebuild did not end");
             let taken = last_writes_to(&case.client.landings, &case.volume(), 1);
             let mut copy_numbers: Vec<u64> = vec![0; case.volume().end() as usize];
             let mut stamps_by_sector: Vec<Vec<u64>> = vec![Vec::new(); case.volume().end() as usize];
@@ -309,6 +300,21 @@ fn last_writes_to(landings: &[Landing], volume: &ArrayVolume, member: u32) -> Ve
 }
 
 impl Case {
+    /// Flushes, and waits until the rebuild has ended and its copies have left the cache; false if it does not end. In pieces of 4 KiB, each of
+    /// which costs a turn, it takes more than a minute.
+    fn finish_rebuild(&mut self) -> bool {
+        self.client.flush_and_wait();
+        let ended = |case: &Case| case.client.device.drive_log().syncs.ended > 0;
+        for _ in 0..60 {
+            if !ended(self) {
+                self.client.idle_for(Span::from_secs(30));
+            }
+        }
+        let has_ended = ended(self);
+        self.client.idle_for(Span::from_secs(60));
+        has_ended
+    }
+
     /// The array's volume.
     fn volume(&self) -> ArrayVolume {
         let (image, written) = (SectorImage::new(), Vec::new());

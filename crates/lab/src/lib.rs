@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`stats`] | histograms, intervals, ratios, verdicts |
 //! | [`plot`] | curves, in a terminal and as SVG |
+//! | `page` | the shell of pages without a script: a fit's, a rebuild's |
 //! | [`audit`] | the verdict of a flush audit on a disk |
 //! | [`built_in`] | the built-in jobs and scenes, as texts |
 //! | [`workers`] | the threads on which runs are made |
@@ -31,7 +32,6 @@
 //! | [`study`] | all runs of a study, in the plan's order |
 //! | [`rounds`] | sampling until decided: how long runs are, and which come next |
 //! | [`report`] | results as one page that a stranger can read |
-//! | `page` | the shell of pages without a script: a fit's, a rebuild's |
 //! | [`stretch`] | the beginning of a run again, for the moving picture |
 //! | [`compose`] | from answers to the page's data; how the parts of a review relate |
 //! | [`crash`] | the crash laboratory: findings of checks on the media after cuts of one recorded session |
@@ -62,7 +62,7 @@ mod job_loads;
 pub mod job_settings;
 pub mod jobs;
 pub mod outcome;
-pub(crate) mod page;
+mod page;
 pub mod plan;
 pub mod plot;
 pub mod provenance;

@@ -246,6 +246,10 @@ def test_rebuilds_and_scrubs(here: Path) -> None:
         (lambda: sw.rebuild(DRIVE, "raid-0", 2), "no redundancy"),
         (lambda: sw.rebuild(DRIVE), "no array"),
         (lambda: sw.rebuild(DRIVE, "raid-1", 2, users=3, load="random-read"), "conflict"),
+        (lambda: sw.rebuild(DRIVE, "raid-1", 2, policy=[]), "at least one"),
+        (lambda: sw.rebuild(DRIVE, "raid-1", 2, lose=0), "at least 1"),
+        (lambda: sw.rebuild(DRIVE, "raid-1", 2, live=60), "1 to 100 %"),
+        (lambda: sw.rebuild(DRIVE, "raid-1", 2, users=5, working_hours=(18, 8)), "such as 8-18"),
         (lambda: result.hours("zfs"), "expected one of md, idle"),
     ):
         with pytest.raises(sw.SeekwiseError, match=expected):

@@ -118,10 +118,19 @@ fn format_answers(args: &ArrayArgs, question: &RebuildSetup, answers: &[PolicyAn
     format!("{text}\n\n{}", paragraphs(question.notes(answers, args.bits_per_error)))
 }
 
-/// The command, as it can be pasted.
+/// The command without the files that it wrote, as it can be pasted.
 fn command_line(words: &[OsString]) -> String {
-    let rest = words.iter().skip(1).map(|word| seekwise::shell::quote_for_shell(&word.to_string_lossy()));
-    std::iter::once("seekwise".to_owned()).chain(rest).collect::<Vec<_>>().join(" ")
+    let mut line = "seekwise".to_owned();
+    let mut words = words.iter().skip(1).map(|word| word.to_string_lossy());
+    while let Some(word) = words.next() {
+        match word.split_once('=').map_or(&*word, |(option, _)| option) {
+            "--page" | "--svg" | "--png" if word.contains('=') => {}
+            "--page" | "--svg" | "--png" => drop(words.next()),
+            "--force" => {}
+            _ => line += &format!(" {}", seekwise::shell::quote_for_shell(&word)),
+        }
+    }
+    line
 }
 
 /// How long it takes, and for how long nothing more may be lost.
@@ -219,4 +228,17 @@ fn timeline_table(answer: &ArrayAnswer) -> Table {
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_names_no_file_that_it_wrote() {
+        let words =
+            ["/x/seekwise", "rebuild", "--on", "a b", "--page", "p.html", "--png=p.png", "--force", "--users", "5"];
+        let line = command_line(&words.map(OsString::from));
+        assert_eq!(line, "seekwise rebuild --on 'a b' --users 5");
+    }
 }

@@ -242,6 +242,16 @@ pub struct ArrayNote {
     unfinished_portions: u32,
 }
 
+/// The limits within which both of two members work.
+fn weakest_limits(one: Limits, other: Limits) -> Limits {
+    Limits {
+        sectors: one.sectors.min(other.sectors),
+        physical: one.physical.max(other.physical),
+        max_transfer: one.max_transfer.min(other.max_transfer),
+        ..one
+    }
+}
+
 type ArrayContext = layer::HostLayerContext<Array>;
 
 impl Array {
@@ -250,13 +260,7 @@ impl Array {
     pub fn build_above(spec: ArraySpec, below: Box<dyn Device>) -> LayeredDevice<Array> {
         let count = spec.members;
         assert!((1..=32).contains(&count), "{count} members");
-        let mut limits = below.limits(0);
-        for unit in 1..count {
-            let other = below.limits(unit as u8);
-            limits.sectors = limits.sectors.min(other.sectors);
-            limits.physical = limits.physical.max(other.physical);
-            limits.max_transfer = limits.max_transfer.min(other.max_transfer);
-        }
+        let limits = (1..count).map(|unit| below.limits(unit as u8)).fold(below.limits(0), weakest_limits);
         let physical = u64::from(limits.physical) / SECTOR;
         assert!(spec.chunk > 0 && u64::from(spec.chunk).is_multiple_of(physical), "a chunk of {}", spec.chunk);
         let volumes = spec.volumes(limits.sectors);

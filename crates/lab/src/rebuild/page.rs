@@ -205,29 +205,46 @@ fn round_number(value: f64) -> String {
     crate::plot::format_tick(&value)
 }
 
+/// A policy in the picture of costs.
+struct TradeDot<'a> {
+    /// The number of its colour.
+    index: usize,
+    policy: &'a str,
+    hours: f64,
+    p99_ms: f64,
+}
+
+/// The course of a policy: hours, and what users feel there.
+struct Course<'a> {
+    index: usize,
+    policy: &'a str,
+    points: Vec<(f64, f64)>,
+}
+
 /// Hours against what users feel, a dot for each policy; nothing for one policy, or without users.
 fn draw_trade(answers: &[NamedAnswer<'_>]) -> String {
-    let dots: Vec<(usize, &str, f64, f64)> = answers
-        .iter()
-        .enumerate()
-        .filter_map(|(index, (policy, it))| Some((index, *policy, it.hours?, users_during(it)?.p99_ms)))
+    let numbered = answers.iter().enumerate();
+    let dots: Vec<TradeDot<'_>> = numbered
+        .filter_map(|(index, &(policy, it))| {
+            Some(TradeDot { index, policy, hours: it.hours?, p99_ms: users_during(it)?.p99_ms })
+        })
         .collect();
     let Some(before) = users_before(answers[0].1).map(|users| users.p99_ms).filter(|_| dots.len() > 1) else {
         return String::new();
     };
-    let most = |of: &dyn Fn(&(usize, &str, f64, f64)) -> f64| dots.iter().map(of).fold(0.0, f64::max);
+    let most = |of: fn(&TradeDot<'_>) -> f64| dots.iter().map(of).fold(0.0, f64::max);
     let axes = Axes {
-        hours: next_round_number(most(&|dot| dot.2)),
+        hours: next_round_number(most(|dot| dot.hours)),
         low: before / 1.5,
-        high: most(&|dot| dot.3).max(before) * 1.3,
+        high: most(|dot| dot.p99_ms).max(before) * 1.3,
         is_log: true,
     };
     let mut body = String::new();
     axes.draw(&mut body, "99th percentile of users' times, ms");
     draw_line(&mut body, (LEFT, axes.y(before)), (WIDTH - RIGHT, axes.y(before)), "var(--soft)", 1.5);
     draw_text(&mut body, (WIDTH - RIGHT + 8.0, axes.y(before) + 4.0), "start", "without it");
-    let places: Vec<(f64, f64)> = dots.iter().map(|dot| (axes.x(dot.2), axes.y(dot.3))).collect();
-    for ((index, policy, ..), at) in dots.iter().zip(&places) {
+    let places: Vec<(f64, f64)> = dots.iter().map(|dot| (axes.x(dot.hours), axes.y(dot.p99_ms))).collect();
+    for (TradeDot { index, policy, .. }, at) in dots.iter().zip(&places) {
         draw_dot(&mut body, *at, SIDES[index % SIDES.len()], true);
         // A name stands left of its dot if another dot is close on the right.
         let is_close = |other: &&(f64, f64)| (1.0..80.0).contains(&(other.0 - at.0)) && (other.1 - at.1).abs() < 18.0;
@@ -246,16 +263,15 @@ fn draw_course(answers: &[NamedAnswer<'_>]) -> String {
         Some(users) => Some(users.p99_ms),
         None => (!has_users).then_some(point.mb_per_s),
     };
-    let courses: Vec<(usize, &str, Vec<(f64, f64)>)> = answers
-        .iter()
-        .enumerate()
-        .map(|(index, (policy, answer))| {
+    let numbered = answers.iter().enumerate();
+    let courses: Vec<Course<'_>> = numbered
+        .map(|(index, &(policy, answer))| {
             let points = answer.timeline.iter().filter_map(|point| Some((point.hour, value(point)?))).collect();
-            (index, *policy, points)
+            Course { index, policy, points }
         })
-        .filter(|(_, _, points): &(usize, &str, Vec<(f64, f64)>)| points.len() > 1)
+        .filter(|course| course.points.len() > 1)
         .collect();
-    let all: Vec<(f64, f64)> = courses.iter().flat_map(|course| course.2.clone()).collect();
+    let all: Vec<(f64, f64)> = courses.iter().flat_map(|course| course.points.clone()).collect();
     if all.is_empty() {
         return String::new();
     }
@@ -268,7 +284,7 @@ fn draw_course(answers: &[NamedAnswer<'_>]) -> String {
     };
     let mut body = String::new();
     axes.draw(&mut body, if has_users { "99th percentile of users' times, ms" } else { "MB/s on each drive" });
-    for (index, policy, points) in &courses {
+    for Course { index, policy, points } in &courses {
         let colour = SIDES[index % SIDES.len()];
         let places: Vec<(f64, f64)> = points.iter().map(|(hour, value)| (axes.x(*hour), axes.y(*value))).collect();
         draw_path(&mut body, &places, colour);
