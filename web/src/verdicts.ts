@@ -28,7 +28,8 @@ const LONG = 110;
 /** Verdicts shown before the rest is folded away. */
 const SHOWN = 9;
 
-/** The verdicts of a report, with what to beware of right below the first, and a curve in it; null when nothing was compared.
+/** The verdicts of a report, with what to beware of right below the first; in it a picture of its cells, or the curve if it has one cell;
+    null when nothing was compared.
     Of the others so many are shown, and the rest is folded away. */
 export function verdicts(
   report: Report,
@@ -42,7 +43,8 @@ export function verdicts(
   const name = sideNames(report);
   const rest = others.length > 0 ? list(headline, others, shown, badge, name) : null;
   const csv = csvButton("verdicts", () => table(report.verdicts));
-  return section("verdict", "Answer", null, hero(headline, report, badge, name, curve), beware, rest, files(csv));
+  const picture = cellsPicture(headline, others) ?? curve;
+  return section("verdict", "Answer", null, hero(headline, report, badge, name, picture), beware, rest, files(csv));
 }
 
 function table(all: Verdict[]): Table {
@@ -95,14 +97,14 @@ function hero(
   { factors }: Report,
   badge: Badge,
   name: SideName,
-  curve: HTMLElement | null,
+  picture: HTMLElement | null,
 ): HTMLElement {
   const { ratio } = verdict;
   const facts = el(
     "div",
     {},
     ratio === null ? null : ratioLine(ratio, verdict),
-    ratio === null ? null : strip(ratio, verdict, scaleOf([verdict]), true),
+    ratio === null || picture?.querySelector(".by-cell") ? null : strip(ratio, verdict, scaleOf([verdict]), true),
     el(
       "dl",
       { class: "sides" },
@@ -120,11 +122,38 @@ function hero(
     el("p", { class: verdict.headline.length > LONG ? "headline long" : "headline" }, unbroken(verdict.headline)),
     priced(verdict),
     confounded(verdict),
-    curve === null ? facts : el("div", { class: "beside-curve" }, facts, curve),
+    picture === null ? facts : el("div", { class: "beside-picture" }, facts, picture),
     verdict.note === null ? null : el("p", { class: "note" }, verdict.note),
     ...behind(verdict, "note"),
     regions(verdict, badge),
     ...explained(verdict, factors, "note"),
+  );
+}
+
+/** Cells of the leading comparison that are drawn: half of them the best, half the worst. */
+const CELLS = 12;
+
+/** The leading comparison cell by cell, the best above: where it helps, and where it hurts; null if it is of one cell. */
+function cellsPicture(headline: Verdict, others: Verdict[]): HTMLElement | null {
+  const alike = ({ name, side_a, side_b, metric, cells, ratio }: Verdict): boolean =>
+    cells === 1 && ratio !== null && name === headline.name && side_a === headline.side_a && side_b === headline.side_b && metric === headline.metric;
+  const good = ({ ratio, better }: Verdict): number => forward(ratio!, better).estimate ?? 1;
+  const all = others.filter(alike).sort((one, other) => good(other) - good(one));
+  if (all.length < 2) return null;
+  const left = all.length - CELLS;
+  const drawn = left > 0 ? [...all.slice(0, CELLS / 2), ...all.slice(-CELLS / 2)] : all;
+  const scale = scaleOf([headline, ...drawn]);
+  const rows = drawn.map((one) =>
+    el("li", { class: tone(one.verdict, one) }, el("span", { class: "small" }, one.cell), strip(one.ratio!, one, scale, false)),
+  );
+  if (left > 0) rows.splice(CELLS / 2, 0, el("li", { class: "between" }, el("span", { class: "small soft" }, `${counted(left, "cell")} between`)));
+  const axis = svg("svg", { class: "strip", width: "100%", height: 18 }, ...axisLabels(scale, placed(scale), 14));
+  const words = `${headline.metric}, cell by cell: right of 1 it is better, left worse.`;
+  return el(
+    "figure",
+    { class: "glance" },
+    el("figcaption", { class: "small soft" }, words),
+    el("ul", { class: "by-cell" }, ...rows, el("li", { class: "scale" }, el("span"), axis)),
   );
 }
 

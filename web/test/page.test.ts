@@ -174,6 +174,34 @@ describe("curves", () => {
   });
 });
 
+describe("cells of the answer", () => {
+  const withCells = (count: number, better: "higher" | "lower" = "lower"): HTMLElement => {
+    const some = report();
+    const lead = some.verdicts[0]!;
+    const cells = Array.from({ length: count }, (_, index) => {
+      const estimate = 0.5 * 1.1 ** index;
+      const verdict = estimate < 1 ? "faster" : "slower";
+      const ratio = { estimate, low: 0.95 * estimate, high: 1.05 * estimate };
+      return { ...lead, better, cells: 1, cell: `cell ${index}`, ratio, range: null, verdict, leads: false } as typeof lead;
+    });
+    some.verdicts = [{ ...lead, better }, ...cells];
+    return verdicts(some, null, 9, null)!;
+  };
+  const names = (answer: HTMLElement): string[] => [...answer.querySelectorAll(".hero .by-cell li span")].map((it) => it.textContent ?? "");
+
+  it("stand from the best to the worst, in the colours of their verdicts", () => {
+    expect(names(withCells(9)).slice(0, 9)).toEqual(Array.from({ length: 9 }, (_, index) => `cell ${index}`));
+    expect(names(withCells(3, "higher")).slice(0, 3)).toEqual(["cell 2", "cell 1", "cell 0"]);
+    expect(withCells(9).querySelectorAll(".hero .by-cell .slower").length).toBe(1);
+  });
+
+  it("are the best and the worst where there are many, and none where there is one", () => {
+    const many = names(withCells(20));
+    expect([many[0], many[6], many[12]]).toEqual(["cell 0", "8 cells between", "cell 19"]);
+    expect(withCells(1).querySelector(".hero .by-cell")).toBeNull();
+  });
+});
+
 it("says of a region how many of its cells are decided", () => {
   const some = report();
   some.verdicts[0]!.place!.regions = [
