@@ -225,7 +225,7 @@ impl RebuildSetup {
         setup.prepare()
     }
 
-    /// What is asked, as a title.
+    /// The question, as a title.
     pub fn title(&self, answer: &ArrayAnswer) -> String {
         let next = self.terms.next_loss_hours.map(|hours| format!(", another lost after {} h", round_figure(hours)));
         let task = match self.terms.task {

@@ -69,7 +69,7 @@ fn users_before(answer: &ArrayAnswer) -> Option<UserFigures> {
     answer.phases.first().and_then(|phase| phase.users)
 }
 
-/// What a reader should take away.
+/// The answer in words.
 fn answer_sentence(answers: &[NamedAnswer<'_>]) -> String {
     let ended: Vec<(&str, f64, Option<f64>)> = answers
         .iter()
@@ -256,7 +256,7 @@ fn draw_trade(answers: &[NamedAnswer<'_>]) -> String {
     figure_html(HEIGHT + BELOW, &body, caption)
 }
 
-/// What users feel, or the rate without users, from the beginning to the end.
+/// The users' 99th percentile from the beginning to the end; without users, the rate.
 fn draw_course(answers: &[NamedAnswer<'_>]) -> String {
     let has_users = users_before(answers[0].1).is_some();
     let value = |point: &TimelinePoint| match point.users {

@@ -71,7 +71,7 @@ impl PortionKind {
     }
 }
 
-/// What a run of a rebuild does: with pieces that are written as files, each step; else the first two.
+/// The steps of a run of a rebuild. The last three are those of pieces that are written as files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RebuildStep {
     Read,

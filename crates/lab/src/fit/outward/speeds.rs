@@ -11,7 +11,7 @@ use super::descent::{Descent, TriedPoint, least};
 use super::misfit::Scatter;
 use super::prior::{self, FitStage};
 
-/// What another speed than the profile's costs, as a misfit: twice the logarithm of the odds, which are taken as 20 to 1 for the profile's.
+/// The cost of a speed that is not the profile's, as a misfit: twice the logarithm of the odds. They are taken as 20 to 1 for the profile's.
 /// Inferred: most users start from a drive of the same speed.
 const SPEED_COST: f64 = 6.0;
 
