@@ -190,6 +190,17 @@ export interface Requests {
   parts_ns: number[][];
 }
 
+export interface Queue {
+  writes: number[];
+  issued_us: number[];
+  host_us: (number | null)[];
+  done_us: (number | null)[];
+  cylinder: number[];
+  angle: number[];
+  movement: (number | null)[];
+  earlier: number[];
+}
+
 export interface Movements {
   drive: number[];
   errand: string[];
@@ -206,12 +217,14 @@ export interface Movements {
 export interface Stretch {
   cell: string;
   begin_ns: string;
+  counted: boolean;
   cylinders: number;
   heads: number;
   sectors: number;
   platters: Platter[];
   parts: Part[];
   requests: Requests;
+  queue: Queue | null;
   movements: Movements;
 }
 

@@ -23,6 +23,9 @@ pub mod review;
 
 pub use page::{render_html, write_html};
 
+/// The place of the moving picture on the page: `report.html#arm`.
+pub const ARM_PLACE: &str = "arm";
+
 /// The answer to a question, with its evidence.
 ///
 /// A single cell makes a plain run, two cells a comparison, many a study.
@@ -362,6 +365,14 @@ pub struct ReportMember {
     pub busy_percent: f64,
 }
 
+impl Report {
+    /// True if the page has the section [`ARM_PLACE`]: an arm moved in one of the stretches.
+    pub fn shows_arm(&self) -> bool {
+        let moved = |stretch: &ReportStretch| !stretch.requests.lba.is_empty() && !stretch.movements.to.is_empty();
+        self.stretches.iter().any(moved)
+    }
+}
+
 impl ReportArray {
     /// The mean over runs with so many writes each, on average.
     pub fn from_mean(mean: &ArrayRecord, writes: u64) -> ReportArray {
@@ -404,7 +415,7 @@ pub struct ReportArrivals {
     pub backlog_max_ms: f64,
 }
 
-/// The first counted requests of a cell's first run, and the movements of the arms meanwhile. The data are in columns,
+/// The first requests of a cell's first run, and the movements of the arms meanwhile. The data are in columns,
 /// with an entry in each for a request or a movement; instants count from the picture's beginning, and may lie before
 /// it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -413,6 +424,8 @@ pub struct ReportStretch {
     pub cell: String,
     /// When the picture begins, in nanoseconds of the run. Text, because it may be larger than a page's numbers.
     pub begin_ns: String,
+    /// True if the requests are the first counted ones; false if they are the first of the run, without its ramp.
+    pub counted: bool,
     /// Cylinders of a drive; the outermost is 0.
     pub cylinders: u32,
     /// Recorded surfaces.
@@ -425,6 +438,8 @@ pub struct ReportStretch {
     pub parts: Vec<String>,
     /// In the order in which they were done.
     pub requests: ReportRequests,
+    /// `None` if it is not known where waiting requests lie.
+    pub queue: Option<ReportQueue>,
     /// In the order in which they ended.
     pub movements: ReportMovements,
 }
@@ -452,6 +467,26 @@ pub struct ReportRequests {
     pub due_ns: Vec<i64>,
     /// Nanoseconds of each part; together they are the response.
     pub parts_ns: Vec<Vec<u64>>,
+}
+
+/// Reads and writes that wait at the device in a stretch, counted or not, in the order in which they were issued.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ReportQueue {
+    /// Indexes of the writes.
+    pub writes: Vec<u32>,
+    pub issued_us: Vec<i64>,
+    /// Microseconds from the issue until the host's driver handed it to the drive or the controller; `None` if unknown.
+    pub host_us: Vec<Option<i64>>,
+    /// Microseconds from the issue to the answer; `None` if it came after the recording.
+    pub done_us: Vec<Option<i64>>,
+    /// Where its first sector lies.
+    pub cylinder: Vec<u32>,
+    /// The angle of its first sector, as a share of a revolution.
+    pub angle: Vec<f64>,
+    /// Index of the movement that serves it first; `None` if none does in the stretch.
+    pub movement: Vec<Option<u32>>,
+    /// Indexes of the movements that write what the buffer held before.
+    pub earlier: Vec<u32>,
 }
 
 /// Movements of a stretch: the arm goes to a track, and blocks of it pass under the head.

@@ -7,7 +7,7 @@ use seekwise_disk::record::Part;
 use seekwise_lab::outcome::Outcome;
 use seekwise_lab::report::{
     Anatomy, Provenance, Report, ReportCell, ReportClaim, ReportFactor, ReportInterval, ReportLayer, ReportMovements,
-    ReportPlatter, ReportRequests, ReportSetting, ReportStretch, ReportVerdict, VerdictMeaning,
+    ReportPlatter, ReportQueue, ReportRequests, ReportSetting, ReportStretch, ReportVerdict, VerdictMeaning,
 };
 use seekwise_lab::stats::response::Response;
 
@@ -142,10 +142,13 @@ fn stretch(cell: &str) -> ReportStretch {
     let seek_us = |place: usize| (2000 + before[place].abs_diff(places[place])) as i64;
     let due: Vec<i64> = (0..places.len()).map(|place| (0..place).map(|at| seek_us(at) + 4200).sum()).collect();
     let rows = 0..places.len();
+    let angle = |place: usize| ((due[place] + seek_us(place) + 4100) as f64 / 8333.333).fract();
+    let angles: Vec<f64> = rows.clone().map(angle).collect();
     let narrow = |values: &[u64]| values.iter().map(|&value| value as u32).collect::<Vec<_>>();
     ReportStretch {
         cell: cell.to_owned(),
         begin_ns: "5000000000".to_owned(),
+        counted: true,
         cylinders: cylinders as u32,
         heads: 2,
         sectors: cylinders * spt,
@@ -160,6 +163,16 @@ fn stretch(cell: &str) -> ReportStretch {
             due_ns: due.iter().map(|us| us * 1000).collect(),
             parts_ns: rows.clone().map(|place| vec![seek_us(place) as u64 * 1000, 4_100_000, 100_000]).collect(),
         },
+        queue: Some(ReportQueue {
+            writes: Vec::new(),
+            issued_us: due.clone(),
+            host_us: vec![Some(0); places.len()],
+            done_us: rows.clone().map(|place| Some(seek_us(place) + 4200)).collect(),
+            cylinder: narrow(&places),
+            angle: angles.clone(),
+            movement: (0..places.len() as u32).map(Some).collect(),
+            earlier: Vec::new(),
+        }),
         movements: ReportMovements {
             drive: vec![0; places.len()],
             errand: vec!["read".to_owned(); places.len()],
@@ -168,7 +181,7 @@ fn stretch(cell: &str) -> ReportStretch {
             head: vec![0; places.len()],
             lba: places.iter().map(|place| place * spt).collect(),
             sectors: vec![8; places.len()],
-            angle: rows.clone().map(|place| ((due[place] + seek_us(place) + 4100) as f64 / 8333.333).fract()).collect(),
+            angle: angles,
             arc: vec![0.012; places.len()],
             course_us: rows.map(|place| vec![due[place], seek_us(place), 0, 4200, 0]).collect(),
         },
