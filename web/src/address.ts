@@ -25,19 +25,33 @@ export function write(place: string, state: State): string {
   return all === "" ? "" : `#${all}`;
 }
 
+/** Unfolds what an element lies in. */
+export function reveal(element: Element): void {
+  for (let around = element.closest("details"); around; around = around.parentElement?.closest("details") ?? null)
+    around.open = true;
+}
+
+/** The place of an address: a moment of the moving picture leads to the picture. */
+function placeOf(hash: string, state: State): string {
+  return state.some(([name]) => name === "arm.t") ? "arm" : parse(hash).place;
+}
+
 /** Keeps the address and the choice in step. */
 export function follow(choice: Chosen): void {
   let restoring = false;
   const restore = (): void => {
-    const { place, state } = parse(location.hash);
+    const { state } = parse(location.hash);
+    const place = placeOf(location.hash, state);
     restoring = true;
     choice.restore(state);
     restoring = false;
-    if (place !== "") document.getElementById(place)?.scrollIntoView({ behavior: "instant" });
+    const found = place === "" ? null : document.getElementById(place);
+    if (found) reveal(found);
+    found?.scrollIntoView({ behavior: "instant" });
   };
   choice.watch(() => {
     if (restoring) return;
-    go(write(parse(location.hash).place, choice.state()));
+    go(write(placeOf(location.hash, choice.state()), choice.state()));
   });
   window.addEventListener("popstate", restore);
   document.addEventListener("click", (event) => {
@@ -47,6 +61,7 @@ export function follow(choice: Chosen): void {
     const place = link.getAttribute("href")!.slice(1);
     go(write(place, choice.state()));
     const found = document.getElementById(place);
+    if (found) reveal(found);
     found?.scrollIntoView();
     found?.focus({ preventScroll: true });
   });

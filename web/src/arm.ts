@@ -1,26 +1,19 @@
-// The picture that moves: a drive seen from above, the platter turning under the arm, both sides on one clock; and the
-// arm's whole way as a line below, which is what is printed. Only what the model told is drawn: when a movement began,
-// when the arm had arrived, when the sectors passed. Requests that the buffer answered move nothing.
+// The picture that moves: both sides on one clock; and the arm's whole way as a line below, which is what is printed. Only
+// what the model told is drawn: what waited, when a movement began, when the arm had arrived, when the sectors passed.
+// Requests that the buffer answered move nothing. `disc` draws a drive.
 
+import { reveal } from "./address";
 import { press, select } from "./controls";
 import type { Choice } from "./choice";
 import type { Table } from "./csv";
+import { disc, ERRANDS, WAITS, type Disc } from "./disc";
 import { el, section, svg } from "./dom";
 import { csvButton, files, pngButton } from "./download";
-import { count, counted, number, quantity } from "./format";
+import { count, number, quantity } from "./format";
 import { chip } from "./palette";
-import { at, current, ending, movements, requests, type Doing, type Movement, type Told } from "./stretch";
+import { changes, sharedBeginning, waitingAt, type Where } from "./queue";
+import { ending, type Movement, type Told } from "./stretch";
 
-/** Radii of the picture. A 3.5-inch platter is recorded from about 46 to 21 mm (inferred: a 95 mm disc, a 25 mm hub). */
-const OUTER = 92;
-const INNER = 42;
-const HUB = 24;
-/** Where the head stands, in degrees from the top: the arm comes from the right. */
-const HEAD = 0;
-/** The arm's pivot, outside the platter. */
-const PIVOT = { x: 112, y: -100 };
-/** Tracks that were visited are shown for so many movements. */
-const TRAIL = 40;
 /** The line of the arm's way: its own units, stretched to the width. */
 const LINE = { width: 1000, height: 120 };
 /** Kept free above and below it. */
@@ -33,31 +26,18 @@ const SPEEDS: [number, string][] = [
   [1, "as it was"],
 ];
 
-const DOING: Record<Doing, string> = {
-  seek: "seeks",
-  settle: "settles",
-  rotation: "waits for the sector",
-  transfer: "the sectors pass",
-  rest: "rests",
-};
+/** A clock that stands still for so long is put into the address, in milliseconds of the reader. */
+const STANDS = 400;
+/** While it runs, what waits is read out no more often than this. */
+const READ_OUT = 3000;
+/** Changes that lie closer than this are one step. */
+const STEP = 0.02;
 
-/** What the arm is moved for: as a heading, and as an aim. */
-const ERRANDS: Record<string, { name: string; aim: string }> = {
-  read: { name: "sectors read", aim: "to read" },
-  write: { name: "sectors written while the request waits", aim: "to write" },
-  destage: { name: "sectors written out of the buffer", aim: "to write out what the buffer holds" },
-  home: { name: "sectors moved out of the media cache", aim: "to move data home" },
-};
-
-/** A drive of one side, with what changes in its picture. */
-interface Disc {
-  told: Told;
-  moves: Movement[];
-  /** When each request was done, rising. */
-  done: number[];
-  show: (time: number) => void;
-  element: HTMLElement;
+/** The drive and the line of one side. */
+interface Drawn extends Disc {
   line: HTMLElement;
+  /** Moves the mark on the line. */
+  point: (time: number) => void;
 }
 
 /** What both sides share: how long it all is, what takes the clock to a moment, and whether sides are told apart. */
@@ -72,25 +52,38 @@ export function arm(choice: Choice, stretches: Told[]): { element: HTMLElement; 
   const drives = Math.max(...stretches.map(({ stretch }) => stretch.platters.length));
   const wanted = (): number => Math.min(drives - 1, Number(choice.option("arm.drive", "0")) || 0);
   const length = Math.max(...stretches.map(({ stretch }) => ending(stretch)));
-  const clock = clockOf(length, (time) => discs.forEach((disc) => disc.show(time)));
+  let discs: Drawn[] = [];
+  const voice = voiceOf(() => discs.map(({ said }) => said()).join(" "));
+  const draw = (time: number): void => {
+    for (const one of discs) {
+      one.show(time);
+      one.point(time);
+    }
+  };
+  const clock = clockOf(length, (time, running) => {
+    draw(time);
+    voice.changed(running);
+    if (!running) keep(time);
+  });
   const stage: Stage = { length, go: clock.go, lettered: stretches.length > 1 };
-  let discs: Disc[] = [];
+  const { keep, restore } = momentOf(choice, clock);
   const row = el("div", { class: "discs" });
   const lines = el("div", { class: "ways" });
   const bar = el("div", { class: "controls" });
   const fill = (): void => {
-    discs = stretches.map((told) => discOf(told, Math.min(wanted(), told.stretch.platters.length - 1), stage));
+    discs = stretches.map((told) => drawn(told, Math.min(wanted(), told.stretch.platters.length - 1), stage));
     row.replaceChildren(...discs.map(({ element }) => element));
     lines.replaceChildren(...discs.map(({ line }) => line));
     bar.replaceChildren(...controls(choice, clock, () => discs, drives, wanted()));
-    clock.go(clock.now());
+    draw(clock.now());
   };
-  let drawn = wanted();
-  choice.watch(() => {
-    if (wanted() !== drawn) fill();
-    drawn = wanted();
-  });
+  let shown = wanted();
   fill();
+  choice.watch(() => {
+    if (wanted() !== shown) fill();
+    shown = wanted();
+    restore();
+  });
   const words = () => [
     `The arm's way: cylinder against time, ${quantity(length, "ms")}`,
     ...stretches.map(({ side }) => `${side.letter} ${side.name}`),
@@ -99,50 +92,118 @@ export function arm(choice: Choice, stretches: Told[]): { element: HTMLElement; 
     csvButton("arm", () => table(discs)),
     pngButton("arm", lines, words),
   );
-  const element = section(
-    "arm",
-    "The arm at work",
-    lead(stretches),
-    el(
-      "figure",
-      {},
-      bar,
-      clock.slider,
-      row,
-      errands(discs),
-      el("figcaption", { class: "caption" }, caption(stretches)),
-      lines,
-      saves,
-    ),
-  );
+  const figure = el("figure", {}, bar, clock.slider, key(discs), row, voice.element,
+    el("figcaption", { class: "caption" }, caption(stretches)), lines, saves);
+  const element = section("arm", "The arm at work", lead(stretches, discs), figure);
   const jump = (ms: number): void => {
     clock.stop();
     clock.go(ms);
+    reveal(element);
     element.scrollIntoView();
   };
   return { element, jump };
 }
 
-/** What the colours of the sectors stand for; those that occur. */
-function errands(discs: Disc[]): HTMLElement {
-  const met = new Set(discs.flatMap(({ moves }) => moves.map(({ errand }) => errand)));
-  const items = Object.entries(ERRANDS).filter(([errand]) => met.has(errand));
-  const drawn = items.map(([errand, { name }]) => el("li", {}, el("span", { class: `swatch errand-${errand}` }), name));
-  return el("ul", { class: "legend errands" }, ...drawn);
+function drawn(told: Told, drive: number, stage: Stage): Drawn {
+  const one = disc(told, drive, stage.lettered);
+  const way = wayOf(told, one.moves, stage);
+  return { ...one, line: way.element, point: way.mark };
 }
 
-function lead(stretches: Told[]): string {
-  const many = count(stretches[0]!.stretch.requests.lba.length);
-  const both = stretches.length > 1 ? " Both sides run on one clock." : "";
+/** What the marks and the colours of the sectors stand for; those that occur. */
+function key(discs: Disc[]): HTMLElement {
+  const waits = new Set(discs.flatMap(({ queue, moves }) => occurring(queue ?? [], moves)));
+  const met = new Set(discs.flatMap(({ moves }) => moves.map(({ errand }) => errand)));
+  const marks = (Object.keys(WAITS) as Where[])
+    .filter((where) => waits.has(where))
+    .map((where) => el("li", {}, dot(`waiting ${where}`), WAITS[where]));
+  const numbers = marks.length === 0 ? [] : [el("li", {}, el("span", { class: "turn", "aria-hidden": "true" }, "1"), "next; 2, 3 … after it")];
+  const served = el("li", {}, dot("target"), "served now");
+  const errands = Object.entries(ERRANDS)
+    .filter(([errand]) => met.has(errand))
+    .map(([errand, { name }]) => el("li", {}, el("span", { class: `swatch errand-${errand}` }), name));
+  return el("ul", { class: "legend errands" }, served, ...numbers, ...marks, ...errands);
+}
+
+/** Where something waits at the beginning of any movement. */
+function occurring(queue: NonNullable<Disc["queue"]>, moves: Movement[]): Where[] {
+  return moves.flatMap(({ start }) => waitingAt(queue, start).map(({ where }) => where));
+}
+
+function dot(mark: string): SVGElement {
+  return svg("svg", { viewBox: "-4 -4 8 8", class: "dot", "aria-hidden": "true" }, svg("circle", { class: mark, r: 2.8 }));
+}
+
+function lead(stretches: Told[], discs: Disc[]): string {
+  const first = stretches[0]!.stretch;
+  const many = `${count(first.requests.lba.length)} ${first.counted ? "counted " : ""}requests`;
   return (
-    `A drive seen from above while it serves the first ${many} counted requests of one run: the arm goes to a track, ` +
-    `the platter brings the sectors round. What the buffer answers moves nothing.${both}`
+    `A drive seen from above while it serves the first ${many} of one run: the arm moves in and out to a track, the ` +
+    `platter brings the sectors round.${waits(stretches, discs)}${together(stretches, discs)}`
   );
+}
+
+/** How requests that wait are drawn, or why they are not. */
+function waits(stretches: Told[], discs: Disc[]): string {
+  const unknown = discs.filter(({ queue }) => queue === null);
+  const drawn = " Requests that wait are marked where they lie, with numbers in the order in which the arm will take them.";
+  if (unknown.length === 0) return drawn;
+  if (unknown.length < discs.length) return `${drawn} Of ${unknown.map(({ told: { side } }) => side.letter).join(", ")} they are not drawn.`;
+  const why = stretches.some(({ stretch }) => stretch.platters.length > 1)
+    ? "which drive serves each is the array's choice"
+    : "a media cache moves them, or there are too many";
+  return ` Requests that wait are not drawn: ${why}.`;
+}
+
+/** What both sides have in common when the clock begins. */
+function together(stretches: Told[], discs: Disc[]): string {
+  if (stretches.length < 2) return "";
+  if (new Set(stretches.map(({ stretch }) => stretch.begin_ns)).size > 1)
+    return " The clock of each side begins with its own first request.";
+  const shared = sharedBeginning(discs.map(({ queue }) => queue));
+  const alike = shared === null ? "" : ` and begin with the same ${shared === 1 ? "request" : `${count(shared)} requests`}`;
+  return ` Both sides run on one clock${alike}.`;
 }
 
 function caption(stretches: Told[]): string {
   const each = stretches.length > 1 ? " of each side" : "";
-  return `The way of the arm${each}: time to the right, inwards to the bottom.`;
+  return `The way of the arm${each}: time to the right, inwards to the bottom. A steep line is an arm that crosses the disc.`;
+}
+
+/** Puts a moment at which the clock stands into the address, and follows the address to its moment. */
+function momentOf(choice: Choice, clock: Clock): { keep: (time: number) => void; restore: () => void } {
+  let kept = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const rounded = (time: number): number => Math.round(time * 1000) / 1000;
+  const keep = (time: number): void => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      if (rounded(time) === kept) return;
+      kept = rounded(time);
+      choice.set("arm.t", kept === 0 ? null : String(kept));
+    }, STANDS);
+  };
+  const restore = (): void => {
+    const time = Math.max(0, Number(choice.option("arm.t", "0")) || 0);
+    if (time === kept) return;
+    kept = time;
+    clock.stop();
+    clock.go(time);
+  };
+  return { keep, restore };
+}
+
+/** Reads out what is shown: once the clock stands, and from time to time while it runs. */
+function voiceOf(words: () => string): { element: HTMLElement; changed: (running: boolean) => void } {
+  const element = el("p", { class: "read-out", "aria-live": "polite" });
+  let last = 0;
+  const changed = (running: boolean): void => {
+    const present = performance.now();
+    if (running && present - last < READ_OUT) return;
+    last = present;
+    element.textContent = words();
+  };
+  return { element, changed };
 }
 
 interface Clock {
@@ -155,7 +216,7 @@ interface Clock {
 }
 
 /** One clock for all sides. Whoever asked for no motion has no play button, only steps and the slider. */
-function clockOf(length: number, show: (time: number) => void): Clock {
+function clockOf(length: number, show: (time: number, running: boolean) => void): Clock {
   let time = 0;
   let frame = 0;
   let before = 0;
@@ -166,13 +227,16 @@ function clockOf(length: number, show: (time: number) => void): Clock {
     time = Math.min(Math.max(0, ms), length);
     range.value = String(time);
     words.textContent = `${time.toFixed(1)} ms`;
-    show(time);
+    show(time, frame !== 0);
   };
+  words.textContent = "0.0 ms";
   const play = press("▶ Play", "play or pause", () => (frame === 0 ? start() : stop()));
   const stop = (): void => {
+    if (frame === 0) return;
     cancelAnimationFrame(frame);
     frame = 0;
     play.textContent = "▶ Play";
+    go(time);
   };
   const start = (): void => {
     if (time >= length) go(0);
@@ -194,15 +258,24 @@ function clockOf(length: number, show: (time: number) => void): Clock {
   return { now: () => time, go, stop, play, slider, speed };
 }
 
-function controls(choice: Choice, clock: Clock, discs: () => Disc[], drives: number, drive: number): HTMLElement[] {
+/** The instants at which something changes, each once. */
+function instantsOf(discs: Disc[]): number[] {
+  const all = discs.flatMap(({ moves, queue, told: { stretch } }) => {
+    const end = ending(stretch);
+    const own = moves.flatMap(({ start, arrived, ready, end: over }) => [start, arrived, ready, over]);
+    return [...own, ...changes(queue ?? [])].filter((time) => time > 0 && time <= end);
+  });
+  all.sort((a, b) => a - b);
+  return all.filter((time, place) => place === 0 || time - all[place - 1]! > STEP);
+}
+
+function controls(choice: Choice, clock: Clock, discs: () => Drawn[], drives: number, drive: number): HTMLElement[] {
   const still = window.matchMedia?.("(prefers-reduced-motion: reduce)").matches ?? false;
-  const instants = (): number[] =>
-    discs().flatMap(({ moves }) => moves.flatMap(({ start, arrived, ready, end }) => [start, arrived, ready, end]));
   const step = (words: string, label: string, to: (times: number[], now: number) => number | undefined): HTMLElement =>
     press(words, label, () => {
       clock.stop();
-      const next = to(instants(), clock.now());
-      if (next !== undefined) clock.go(next);
+      const next = to(instantsOf(discs()), clock.now());
+      if (next !== undefined && Number.isFinite(next)) clock.go(next);
     });
   const after = (times: number[], now: number): number => Math.min(...times.filter((time) => time > now + 1e-6));
   const before = (times: number[], now: number): number => Math.max(0, ...times.filter((time) => time < now - 1e-6));
@@ -219,109 +292,6 @@ function controls(choice: Choice, clock: Clock, discs: () => Disc[], drives: num
       ? [select("drive", all, String(drive), (value) => choice.set("arm.drive", value === "0" ? null : value))]
       : []),
   ];
-}
-
-function discOf(told: Told, drive: number, { length, go, lettered }: Stage): Disc {
-  const { side, stretch } = told;
-  const platter = stretch.platters[drive]!;
-  const revolution = platter.revolution_ns / 1e6;
-  const moves = movements(stretch, drive);
-  const done = requests(stretch)
-    .map(({ due, response }) => due + response)
-    .sort((a, b) => a - b);
-  const radius = (cylinder: number): number =>
-    OUTER - ((OUTER - INNER) * cylinder) / Math.max(1, stretch.cylinders - 1);
-  const turning = svg("g", {});
-  const beam = svg("line", { class: "arm" });
-  const head = svg("circle", { class: "head", r: 4 });
-  const status = el("p", { class: "status" });
-  const tally = el("p", { class: "soft small" });
-  let drawn = NaN;
-  const way = wayOf(told, moves, { length, go, lettered });
-  const show = (time: number): void => {
-    const index = current(moves, time);
-    if (index !== drawn) turning.replaceChildren(...scenery(), ...marks(moves, index, radius));
-    drawn = index;
-    const turned = platter.turned + time / revolution;
-    turning.setAttribute("transform", `rotate(${(HEAD - turned * 360).toFixed(3)})`);
-    const move = moves[index];
-    const state = move ? at(move, turned, time) : { cylinder: moves[0]?.from ?? 0, doing: "rest" as const };
-    const y = -radius(state.cylinder);
-    for (const [name, value] of [
-      ["x1", PIVOT.x],
-      ["y1", PIVOT.y],
-      ["x2", 0],
-      ["y2", y],
-    ] as const)
-      beam.setAttribute(name, value.toFixed(2));
-    head.setAttribute("cy", y.toFixed(2));
-    head.setAttribute("class", `head ${state.doing}`);
-    status.textContent =
-      moves.length === 0 ? "nothing is to be moved: the buffer answers" : statusOf(move, state.doing);
-    const finished = done.filter((end) => end <= time).length;
-    tally.textContent = `${count(finished)} of ${counted(done.length, "request")} done`;
-    way.mark(time);
-  };
-  const picture = svg(
-    "svg",
-    { viewBox: "-104 -112 232 216", class: "disc", role: "img", "aria-label": `the drive of ${side.name} from above` },
-    svg("circle", { class: "platter", r: 98 }),
-    turning,
-    svg("circle", { class: "spindle", r: 5 }),
-    beam,
-    svg("circle", { class: "pivot", cx: PIVOT.x, cy: PIVOT.y, r: 6 }),
-    head,
-  );
-  const name = lettered ? el("p", { class: "caption" }, chip(side), ` ${side.name}`) : null;
-  return {
-    told,
-    moves,
-    done,
-    show,
-    element: el("div", { class: "disc-box" }, name, picture, status, tally),
-    line: way.element,
-  };
-}
-
-/** What turns with the platter whatever is done: its edges and a mark. */
-function scenery(): SVGElement[] {
-  return [
-    svg("circle", { class: "edge", r: OUTER }),
-    svg("circle", { class: "edge", r: INNER }),
-    svg("circle", { class: "hub", r: HUB }),
-    svg("line", { class: "notch", x1: 0, y1: -HUB, x2: 0, y2: -HUB + 8 }),
-  ];
-}
-
-/** The sectors of the movement in progress, and of those before it. */
-function marks(moves: Movement[], index: number, radius: (cylinder: number) => number): SVGElement[] {
-  const shown = moves.slice(Math.max(0, index - TRAIL), index + 1);
-  return shown.map((move, place) => {
-    const last = place === shown.length - 1;
-    const opacity = last ? 1 : 0.15 + (0.45 * place) / shown.length;
-    return svg("path", {
-      class: `run ${move.errand}`,
-      d: arcOf(move, radius(move.to)),
-      opacity,
-      "stroke-width": last ? 5 : 2.5,
-    });
-  });
-}
-
-/** The sectors on their track; a short run is drawn as long as can be seen. */
-function arcOf({ angle, arc }: Movement, radius: number): string {
-  const turn = Math.min(0.999, Math.max(arc, 0.012));
-  const point = (share: number): string => {
-    const at = share * 2 * Math.PI;
-    return `${(radius * Math.sin(at)).toFixed(2)} ${(-radius * Math.cos(at)).toFixed(2)}`;
-  };
-  return `M${point(angle)}A${radius} ${radius} 0 ${turn > 0.5 ? 1 : 0} 1 ${point(angle + turn)}`;
-}
-
-function statusOf(move: Movement | undefined, doing: Doing): string {
-  if (move === undefined || doing === "rest") return DOING.rest;
-  const where = doing === "seek" ? `${count(move.from)} to ${count(move.to)}` : count(move.to);
-  return `${DOING[doing]} ${ERRANDS[move.errand]?.aim ?? ""}: cylinder ${where}, head ${move.head}`;
 }
 
 /** The arm's whole way, with a mark at the clock's moment; a press on it goes there. */

@@ -36,8 +36,9 @@ export function requestsFigure(choice: Choice, stretches: Told[], jump: Jump | n
     id: "requests",
     heading: "Request by request",
     lead:
-      `The ${count(rows[0]!.all.length)} counted requests of one run${several ? " of each side" : ""} that were ` +
-      "answered first; where many waited at once, only quick ones are left at the end.",
+      `The ${count(rows[0]!.all.length)} ${rows[0]!.stretch.counted ? "counted " : ""}requests of one run` +
+      `${several ? " of each side" : ""} that were answered first; where many waited at once, only quick ones are left ` +
+      "at the end.",
     key: () => key(rows),
     controls: () => [optionSelector(choice, "requests.along", "along", options), zoomControls(choice, "requests")],
     caption: () =>

@@ -27,6 +27,8 @@ export interface Request {
 
 /** One movement of an arm, and when each stretch of it is over. */
 export interface Movement {
+  /** Its place among those of the stretch. */
+  place: number;
   drive: number;
   errand: string;
   from: number;
@@ -83,6 +85,7 @@ export function movements({ movements: all }: Stretch, drive: number): Movement[
     const [start, arrived, ready, passed, end] = instants as [number, number, number, number, number];
     return [
       {
+        place,
         drive,
         errand: all.errand[place]!,
         from: all.from[place]!,

@@ -1,9 +1,10 @@
 // @vitest-environment happy-dom
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 
 import { Choice } from "../src/choice";
 import { anatomy } from "../src/anatomy";
 import { arm } from "../src/arm";
+import { waitingWords } from "../src/disc";
 import { cells, sorted } from "../src/cells";
 import { claims } from "../src/claims";
 import { curves, leadingCurve, lines } from "../src/curves";
@@ -16,8 +17,9 @@ import { method } from "../src/method";
 import { differences, stack } from "../src/stack";
 import { verdicts } from "../src/verdicts";
 import { percentiles } from "../src/percentiles";
-import { readReport, type Cell, type Report } from "../src/report";
+import { readReport, type Cell, type Report, type Stretch } from "../src/report";
 import { requestsFigure } from "../src/requests";
+import { accesses, sharedBeginning, waitingAt } from "../src/queue";
 import { at, current, ending, movedFor, movements, requests, told, writtenOut } from "../src/stretch";
 import { apart } from "../src/chart";
 import { follow, parse, write } from "../src/address";
@@ -604,6 +606,140 @@ describe("a stretch", () => {
     expect(words[0]).toContain("rests");
     jump(1);
     expect(element.querySelector(".status")?.textContent).toContain("seeks to read: cylinder 0 to 500, head 1");
+  });
+});
+
+/** Four reads of one side; the third waits in the host at first, the fourth is beyond the stretch. */
+function queued(): Stretch {
+  const one = stretch("x");
+  one.movements = {
+    drive: [0, 0, 0],
+    errand: ["read", "read", "destage"],
+    from: [0, 500, 700],
+    to: [500, 700, 100],
+    head: [0, 0, 0],
+    lba: [5000, 7000, 1000],
+    sectors: [8, 8, 8],
+    angle: [0.5, 0.25, 0.75],
+    arc: [0.01, 0.01, 0.01],
+    course_us: [
+      [1000, 3000, 0, 2000, 0],
+      [6000, 1000, 0, 1000, 0],
+      [8000, 5000, 0, 1000, 0],
+    ],
+  };
+  one.queue = {
+    writes: [3],
+    issued_us: [0, 0, 500, 2000],
+    host_us: [0, 0, 4500, 0],
+    done_us: [9100, 6100, null, 1000],
+    cylinder: [700, 500, 900, 100],
+    angle: [0.25, 0.5, 0.1, 0.75],
+    movement: [1, 0, null, 2],
+    earlier: [],
+  };
+  return one;
+}
+
+describe("what waits", () => {
+  const one = queued();
+  const moves = movements(one, 0);
+  const all = accesses(one, moves)!;
+  const at = (time: number) =>
+    waitingAt(all, time).map(({ access, where, turn }) => [access.cylinder, where, turn]);
+
+  it("is what has arrived and is not begun, in the order in which the arm takes it", () => {
+    expect(at(0)).toEqual([[500, "drive", 1], [700, "drive", 2]]);
+    // The first is being served; the third has come and is in the host, and no movement takes it in the stretch.
+    expect(at(1)).toEqual([[700, "drive", 1], [900, "host", null]]);
+    expect(at(2)).toEqual([[700, "drive", 1], [100, "drive", 2], [900, "host", null]]);
+    // The write is answered and in the buffer; the third is in the drive.
+    expect(at(5)).toEqual([[700, "drive", 1], [100, "held", 2], [900, "drive", null]]);
+    expect(at(6)).toEqual([[100, "held", 1], [900, "drive", null]]);
+    expect(at(13)).toEqual([[900, "drive", null]]);
+  });
+
+  it("is said in words", () => {
+    expect(waitingWords(waitingAt(all, 5))).toBe("2 wait: in the drive; 1 write in the buffer; next: cylinder 700");
+    expect(waitingWords(waitingAt(all, 1))).toBe("2 wait: 1 in the drive, 1 in the host; next: cylinder 700");
+    expect(waitingWords(waitingAt(all, 13))).toBe("1 waits: in the drive");
+    expect(waitingWords([])).toBe("nothing waits");
+  });
+
+  it("has one turn where one movement serves several, and one before what the buffer held earlier", () => {
+    const shared = queued();
+    shared.queue!.movement = [0, 0, null, null];
+    shared.queue!.earlier = [2];
+    const now = waitingAt(accesses(shared, moves)!, 0);
+    expect(now.map(({ access, where, turn }) => [access.cylinder, where, turn])).toEqual([
+      [700, "drive", 1],
+      [500, "drive", 1],
+      [100, "held", 2],
+    ]);
+  });
+
+  it("is equal on both sides if the same requests wait when the clock begins", () => {
+    const other = queued();
+    other.queue!.movement = [0, 1, null, 2];
+    const sides = [all, accesses(other, movements(other, 0))];
+    expect(sharedBeginning(sides)).toBe(2);
+    other.queue!.angle[0] = 0.26;
+    expect(sharedBeginning([all, accesses(other, movements(other, 0))])).toBeNull();
+    expect(sharedBeginning([all, null])).toBeNull();
+    expect(sharedBeginning([all])).toBeNull();
+  });
+
+  it("is drawn with numbers, and said to be unknown where several drives share it", () => {
+    const of = report();
+    of.stretches = [{ ...queued(), cell: `${HOSTILE}/8` }];
+    const choice = new Choice(of);
+    const { element, jump } = arm(choice, told(of, choice));
+    element.scrollIntoView = () => undefined;
+    jump(2);
+    expect([...element.querySelectorAll(".disc .numbered")].map(({ textContent }) => textContent)).toEqual(["2", "1"]);
+    expect(element.querySelector(".disc .next")?.getAttribute("class")).toContain("drive");
+    expect(element.querySelectorAll(".disc circle.waiting.host").length).toBe(1);
+    expect(element.querySelector("[aria-live]")?.textContent).toContain("next: cylinder 700");
+    of.stretches[0]!.queue = null;
+    of.stretches[0]!.platters.push(of.stretches[0]!.platters[0]!);
+    expect(arm(choice, told(of, choice)).element.querySelector(".lead")?.textContent).toContain("are not drawn");
+  });
+});
+
+describe("the address of the arm", () => {
+  it("names its moment, and leads there through what is folded", async () => {
+    vi.useFakeTimers();
+    const of = report();
+    const choice = new Choice(of);
+    const { element, jump } = arm(choice, told(of, choice));
+    const details = document.createElement("details");
+    details.append(element);
+    document.body.append(details);
+    const scrolled = vi.fn();
+    element.scrollIntoView = scrolled;
+    history.replaceState(null, "", "#arm.t=5.5");
+    follow(choice);
+    expect(details.open).toBe(true);
+    expect(scrolled).toHaveBeenCalled();
+    expect(element.querySelector("output")?.textContent).toBe("5.5 ms");
+    jump(7);
+    vi.runAllTimers();
+    expect(location.hash).toBe("#arm&arm.t=7");
+    vi.useRealTimers();
+    details.remove();
+  });
+
+  it("steps to where something changes on one of the sides", () => {
+    const of = report();
+    const choice = new Choice(of);
+    of.stretches[0]!.queue!.host_us = [250, 0];
+    const { element } = arm(choice, told(of, choice));
+    const press = (label: string): string => {
+      [...element.querySelectorAll("button")].find(({ textContent }) => textContent === label)!.click();
+      return element.querySelector("output")!.textContent;
+    };
+    expect([press("Step ▸"), press("Step ▸"), press("Step ▸")]).toEqual(["0.3 ms", "4.0 ms", "6.0 ms"]);
+    expect(press("◂ Step")).toBe("4.0 ms");
   });
 });
 

@@ -41,6 +41,7 @@ export function stretch(of: string): Stretch {
   return {
     cell: of,
     begin_ns: "5000000000",
+    counted: true,
     cylinders: 1000,
     heads: 2,
     sectors: 1_000_000,
@@ -57,6 +58,16 @@ export function stretch(of: string): Stretch {
         [4_000_000, 1_500_000, 500_000, 100_000],
         [0, 0, 0, 100_000],
       ],
+    },
+    queue: {
+      writes: [1],
+      issued_us: [0, 9000],
+      host_us: [0, 0],
+      done_us: [6100, 100],
+      cylinder: [500, 700],
+      angle: [0.9375, 0.55],
+      movement: [0, 1],
+      earlier: [],
     },
     movements: {
       drive: [0, 0],
