@@ -43,13 +43,25 @@ fn a_comparison_has_a_stretch_of_each_side_and_is_small() {
     let folder = tempfile::tempdir().unwrap();
     let vary = ["--vary", "drive.firmware.depth=1,32", "--runs", "2", "--runtime", "5 s", "--out", "two"];
     let compare = ["compare", "file-server", "--on", "barracuda-7200.7-ncq", "--set", "job.depth=8"];
-    run_program(folder.path(), &[&compare[..], &vary].concat()).success_stdout();
+    let said = run_program(folder.path(), &[&compare[..], &vary].concat());
+    assert!(said.err.contains("Report: two/report.html\nThe arm at work: two/report.html#arm\n"), "{}", said.err);
     let page = page_data(&folder.path().join("two"));
     let cells: Vec<&Value> = page["stretches"].as_array().unwrap().iter().map(|stretch| &stretch["cell"]).collect();
     assert_eq!(cells, page["verdicts"][0]["cell_ids"].as_array().unwrap().iter().collect::<Vec<_>>());
     assert_eq!(cells.len(), 2);
     let size = serde_json::to_string(&page["stretches"]).unwrap().len();
-    assert!(size < 150_000, "{size} bytes");
+    assert!(size < 170_000, "{size} bytes");
+}
+
+#[test]
+fn a_page_on_which_no_arm_moves_has_no_address_of_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = "[a]\nfilename=/dev/sdb\ndirect=1\nrw=randread\nbs=4k\nsize=4k\nramp_time=2\nruntime=2\ntime_based\n";
+    fs::write(folder.path().join("cached.fio"), job).unwrap();
+    let vary = ["--vary", "job.depth=1,2", "--runs", "2", "--out", "out"];
+    let said =
+        run_program(folder.path(), &[&["compare", "cached.fio", "--on", "barracuda-7200.7-ncq"][..], &vary].concat());
+    assert!(said.err.contains("Report: out/report.html\n") && !said.err.contains("#arm"), "{}", said.err);
 }
 
 /// The number of pages on which Chromium prints a report; `None` without Chromium.

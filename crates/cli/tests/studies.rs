@@ -116,7 +116,7 @@ fn a_report_is_made_again_from_its_folder() {
     let before = result_bytes(folder.path(), "report.html");
     fs::remove_file(folder.path().join("out/report.html")).unwrap();
     let said = run_program(folder.path(), &["report", "out"]).success_stdout();
-    assert!(said.ends_with("Report: out/report.html\n"), "{said}");
+    assert!(said.ends_with("Report: out/report.html\nThe arm at work: out/report.html#arm\n"), "{said}");
     assert!(result_bytes(folder.path(), "report.html") == before);
     // The report is made from another folder, under another name.
     let elsewhere = tempfile::tempdir().unwrap();

@@ -59,6 +59,8 @@ pub struct StudyResult {
     pub records: Vec<RunRecord>,
     /// The page, where results are kept in a folder.
     pub page: Option<PathBuf>,
+    /// True if the page was made now and shows the arm at work.
+    pub shows_arm: bool,
     /// Of a comparison on fitted drives: the range over the draws of their fits. It is not kept.
     pub band: Option<ComparisonBand>,
 }
@@ -106,6 +108,12 @@ impl StudyResult {
     /// failure of the study, whereas a claim that does not come out is an answer.
     pub fn is_refused(&self) -> bool {
         is_headline_refused(&self.evidence())
+    }
+
+    /// The address of the arm at work, on the page; `None` if the page does not show it.
+    pub fn arm_address(&self) -> Option<String> {
+        let page = self.page.as_ref().filter(|_| self.shows_arm)?;
+        Some(format!("{}#{}", page.display(), report::ARM_PLACE))
     }
 
     /// The HTML of the page, made of these results.
@@ -206,15 +214,15 @@ fn run_missing(
     let progress = Progress::begin(observer, planned.run_count(), done.len() as u64);
     let records = make_runs(&planned, None, threads, &progress, done, store)?;
     let (study, made) = planned.into_study_and_origin();
-    Ok(StudyResult { study, made, records, page: None, band: None })
+    Ok(StudyResult { study, made, records, page: None, shows_arm: false, band: None })
 }
 
 /// Makes the missing runs of an opened study, and its page.
 pub fn finish_session(session: StudySession, folder: &Path, observer: &dyn Observer) -> Result<StudyResult, Error> {
     let StudySession { planned, mut results, done, threads } = session;
     let studied = run_missing(planned, &mut results, done, threads, observer)?;
-    let page = Some(write_report(&studied.study, &studied.made, &studied.records, folder)?);
-    StudyResult { page, ..studied }.require_requests()
+    let (page, report) = compose_page(&studied.study, &studied.made, &studied.records, folder)?;
+    StudyResult { page: Some(page), shows_arm: report.shows_arm(), ..studied }.require_requests()
 }
 
 /// Reads the results that the folder of a study keeps, and makes its page again from them.
@@ -226,7 +234,7 @@ pub fn remake_study_page(files: &Files, folder: &Path) -> Result<StudyResult, Er
 fn recompose_page(files: &Files, folder: &Path) -> Result<(StudyResult, Report), Error> {
     let studied = read_study_folder(files, folder)?;
     let (_, report) = compose_page(&studied.study, &studied.made, &studied.records, folder)?;
-    Ok((studied, report))
+    Ok((StudyResult { shows_arm: report.shows_arm(), ..studied }, report))
 }
 
 /// Reads the results that the folder of a study keeps, and logs their warnings. Nothing is written; `page` is where the
@@ -242,7 +250,8 @@ fn read_results_quietly(files: &Files, folder: &Path) -> Result<StudyResult, Err
     let manifest = results::read_study_manifest(files, folder)?;
     let study = parse_kept_study(folder, &manifest)?;
     let records = results::read_records(files, folder, &manifest)?;
-    Ok(StudyResult { study, made: manifest.made, records, page: Some(folder.join(PAGE)), band: None })
+    let page = Some(folder.join(PAGE));
+    Ok(StudyResult { study, made: manifest.made, records, page, shows_arm: false, band: None })
 }
 
 /// Parses the study that `folder` keeps.
@@ -298,7 +307,7 @@ pub fn write_report(
 }
 
 /// Makes the page of these records and writes it into `folder`; returns its path, and the report that it shows.
-fn compose_page(
+pub(crate) fn compose_page(
     study: &Study,
     made: &StudyProvenance,
     records: &[RunRecord],

@@ -24,7 +24,7 @@ use crate::results::{ResultFolder, parse_record_lines, record_line};
 use crate::seal::LineFault;
 use crate::setup::Setup;
 use crate::store::InMemory;
-use crate::study::{StudyResult, find_study_text, warn_once, write_report};
+use crate::study::{StudyResult, compose_page, find_study_text, warn_once};
 use crate::study_plan::{self, PlannedStudy};
 
 /// A study with all that its parts are made from, as texts: it travels to other machines as it is.
@@ -275,8 +275,9 @@ impl SweepPlan {
                 records.push(record);
             }
         }
-        let page = Some(write_report(&study, &self.made, &records, folder)?);
-        Ok(StudyResult { study, made: self.made.clone(), records, page, band: None })
+        let (page, report) = compose_page(&study, &self.made, &records, folder)?;
+        let (page, shows_arm) = (Some(page), report.shows_arm());
+        Ok(StudyResult { study, made: self.made.clone(), records, page, shows_arm, band: None })
     }
 }
 

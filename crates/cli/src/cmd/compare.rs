@@ -78,6 +78,9 @@ pub fn run_command(args: &args::CompareArgs, files: &Files, bounds: &Bounds, jso
         AnswerFormat::Markdown => print_text(&answer.to_markdown(&comparison.command(None)))?,
         AnswerFormat::Text => {
             print_text(&screen::wrap_text(&answer.format_answer(), screen::output_width()))?;
+            if let Some(folder) = out {
+                super::study::page_lines(&outcome, folder).iter().for_each(print_to_stderr);
+            }
             print_to_stderr(format!("Again: {}", comparison.command(out)));
         }
     }

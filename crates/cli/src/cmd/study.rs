@@ -73,12 +73,18 @@ pub fn print_result(studied: &StudyResult, out: &Path, output: StudyOutput<'_>) 
     } else {
         let listing = text::ListingOptions { columns: output.columns, all: output.all, folder: out };
         print_text(&text::format_result(&evidence, &listing)?)?;
-        let page = studied.page.as_deref().unwrap_or(out);
-        print_text(&format!("\nReport: {}", page.display()))?;
+        print_text(&format!("\n{}", page_lines(studied, out).join("\n")))?;
         line.iter().try_for_each(|line| print_text(line))?;
     }
     let fails = output.strict && statuses.iter().any(|claim| claim.holds == Some(false));
     Ok(if fails || studied.is_refused() { CommandAnswer::No } else { CommandAnswer::Done })
+}
+
+/// Lines that name the page, and the place on it at which the arm is seen at work.
+pub fn page_lines(studied: &StudyResult, out: &Path) -> Vec<String> {
+    let page = format!("Report: {}", studied.page.as_deref().unwrap_or(out).display());
+    let arm = studied.arm_address().map(|address| format!("The arm at work: {address}"));
+    std::iter::once(page).chain(arm).collect()
 }
 
 /// Whether a claim holds; `None` if it has no answer.

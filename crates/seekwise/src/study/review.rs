@@ -117,7 +117,8 @@ impl PendingReview {
             let (study, made) = planned.into_study_and_origin();
             let (page, report) =
                 compose_page(&study, &made, &records, &results::checked_subfolder(options.folder, part.folder())?)?;
-            let studied = StudyResult { study, made, records, page: Some(page), band: None }.require_requests()?;
+            let (page, shows_arm) = (Some(page), report.shows_arm());
+            let studied = StudyResult { study, made, records, page, shows_arm, band: None }.require_requests()?;
             let chapter = part_chapter(part, &studied.study, report);
             drop(studied);
             // A copy: the original lies among the part's records and would keep the memory between its pieces.
