@@ -187,7 +187,7 @@ fn what_a_key_can_move_and_what_moves_nothing_are_said() {
         run_fit(folder.path(), &["t.csv"], &[&only[..], &["--force", "--page", "out.html"]].concat()).success_stdout();
     assert!(text.contains("No simulated time depends on it: overhead.flush_ms."), "{text}");
     let page = fs::read_to_string(folder.path().join("out.html")).unwrap();
-    let stayed = page.split_once("<h2>What stayed</h2>").unwrap().1;
+    let stayed = page.split_once("<h2>Figures that stayed</h2>").unwrap().1;
     assert!(stayed.contains("No simulated time depends on it") && !page.contains("NotFelt"), "{stayed}");
     assert!(text.contains("moves most, over its range"), "{text}");
 }

@@ -141,7 +141,7 @@ fn a_studys_answer_is_drawn_from_its_folder() {
         " × [",
         "1 cell, 2 runs each",
         "not enough data",
-        "#8C96A0",
+        "#47525C",
     ] {
         assert!(picture.contains(part), "{part}: {picture}");
     }

@@ -7,8 +7,9 @@ use plotters::prelude::*;
 use crate::compose::{comparison_headline, pairing_words};
 use crate::finding::{Evidence, Finding};
 use crate::outcome::{DifferenceWords, ratio_text};
-use crate::plot::comparison::{FOOT, Fallible, GRID, HEAD, INK, TITLE, WORDS, break_lines, shorten_text};
+use crate::plot::comparison::{FOOT, Fallible, HEAD, TITLE, WORDS, break_lines, shorten_text};
 use crate::plot::format_tick;
+use crate::plot::palette::{BAD, EVEN, GOOD, INK, RULE};
 use crate::stats::{Judgement, Verdict};
 
 /// The most cells in a picture. Of more, those whose ratios are furthest from 1 are kept, in the study's order.
@@ -25,10 +26,6 @@ const LEAST: u32 = 920;
 const ROW: u32 = 26;
 /// The height of the axis, in pixels.
 const AXIS: u32 = 64;
-
-const FASTER: RGBColor = RGBColor(31, 93, 160);
-const SLOWER: RGBColor = RGBColor(176, 60, 10);
-const NEITHER: RGBColor = RGBColor(140, 150, 160);
 
 /// The content of the picture.
 #[derive(Clone, Debug)]
@@ -162,7 +159,7 @@ fn draw_rows(forest: &Forest, backend: SVGBackend<'_>) -> Fallible {
         .label_style(("sans-serif", 13).into_font().color(&INK))
         .axis_desc_style(("sans-serif", 13).into_font().color(&INK))
         .light_line_style(TRANSPARENT)
-        .bold_line_style(GRID)
+        .bold_line_style(RULE)
         .draw()?;
     let line_at_one = [(1.0, SegmentValue::Exact(0)), (1.0, SegmentValue::Exact(rows.len()))];
     chart.draw_series([PathElement::new(line_at_one.to_vec(), INK.stroke_width(1))])?;
@@ -198,9 +195,9 @@ fn ratio_axis_range(rows: &[&ForestRow]) -> std::ops::Range<f64> {
 
 fn verdict_colour(verdict: Verdict) -> RGBColor {
     match verdict {
-        Verdict::Faster => FASTER,
-        Verdict::Slower => SLOWER,
-        Verdict::NoDifference { .. } | Verdict::NotEnoughData { .. } => NEITHER,
+        Verdict::Faster => GOOD,
+        Verdict::Slower => BAD,
+        Verdict::NoDifference { .. } | Verdict::NotEnoughData { .. } => EVEN,
     }
 }
 

@@ -3,8 +3,8 @@
 //! | room | what it is |
 //! |---|---|
 //! | [`stats`] | histograms, intervals, ratios, verdicts |
-//! | [`plot`] | curves, in a terminal and as SVG |
-//! | `page` | the shell of pages without a script: a fit's, a rebuild's |
+//! | [`plot`] | curves, comparisons and runs as pictures |
+//! | [`page`] | the shell of pages without a script: a comparison's, a fit's, a rebuild's and others |
 //! | [`audit`] | the verdict of a flush audit on a disk |
 //! | [`built_in`] | the built-in jobs and scenes, as texts |
 //! | [`workers`] | the threads on which runs are made |
@@ -62,7 +62,7 @@ mod job_loads;
 pub mod job_settings;
 pub mod jobs;
 pub mod outcome;
-mod page;
+pub mod page;
 pub mod plan;
 pub mod plot;
 pub mod provenance;

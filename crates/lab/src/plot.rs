@@ -2,6 +2,7 @@
 //! do the drawing; this room chooses axes, units and titles. Two points are drawn as points, because nothing is known between them.
 
 pub mod comparison;
+pub(crate) mod palette;
 mod png;
 
 pub use self::png::render_png;
@@ -10,6 +11,8 @@ use plotters::prelude::*;
 use textplots::{Chart, Plot, Shape};
 
 /// A curve with its titles.
+use self::palette::{RULE, SIDES};
+
 #[derive(Clone, Copy, Debug)]
 pub struct Picture<'a> {
     /// Above the curve.
@@ -143,9 +146,9 @@ fn draw_curve(picture: &Picture<'_>, backend: SVGBackend<'_>) -> Result<(), Box<
         .label_style(("sans-serif", 13))
         .axis_desc_style(("sans-serif", 14))
         .light_line_style(TRANSPARENT)
-        .bold_line_style(RGBColor(225, 225, 225))
+        .bold_line_style(RULE)
         .draw()?;
-    let blue = RGBColor(31, 93, 160);
+    let blue = SIDES[0];
     match picture.has_line() {
         true => chart.draw_series(LineSeries::new(picture.points.iter().copied(), blue.stroke_width(2)))?,
         false => chart.draw_series(picture.points.iter().map(|&point| Circle::new(point, 5, blue.filled())))?,
@@ -185,10 +188,10 @@ mod tests {
             (draw_svg(&picture, 640, 360), braille(draw_terminal(&picture, 60, 12)))
         };
         let (two, few) = dots(&POINTS[1..]);
-        assert!(!two.contains("<polyline fill=\"none\" opacity=\"1\" stroke=\"#1F5DA0\""), "{two}");
+        assert!(!two.contains("<polyline fill=\"none\" opacity=\"1\" stroke=\"#0072B2\""), "{two}");
         assert_eq!(two.matches("<circle").count(), 2, "{two}");
         let (three, many) = dots(&POINTS);
-        assert!(three.contains("stroke=\"#1F5DA0\"") && !three.contains("<circle"), "{three}");
+        assert!(three.contains("stroke=\"#0072B2\"") && !three.contains("<circle"), "{three}");
         assert!(few <= 2 && many > 20, "{few} {many}");
     }
 

@@ -5,13 +5,14 @@ use plotters::prelude::*;
 
 use super::CutReport;
 use crate::plot;
+use crate::plot::palette::{RULE, SIDES};
 
 /// Width and height in pixels.
 const SIZE: (u32, u32) = (820, 360);
 
-const MOST: RGBColor = RGBColor(240, 190, 150);
-const MEAN: RGBColor = RGBColor(176, 60, 10);
-const GRID: RGBColor = RGBColor(225, 225, 225);
+/// The mean, and behind it, paler, the most.
+const MEAN: RGBColor = SIDES[1];
+const MOST_OPACITY: f64 = 0.35;
 
 type Fallible = Result<(), Box<dyn std::error::Error>>;
 
@@ -67,14 +68,14 @@ fn draw_chart(title: &str, report: &CutReport, backend: SVGBackend<'_>) -> Falli
         .label_style(("sans-serif", 13))
         .axis_desc_style(("sans-serif", 14))
         .light_line_style(TRANSPARENT)
-        .bold_line_style(GRID)
+        .bold_line_style(RULE)
         .draw()?;
     let most = report.at_risk.iter().map(|point| (point.t_s, point.bytes_max as f64 / unit_bytes));
     let mean = report.at_risk.iter().map(|point| (point.t_s, point.bytes_mean / unit_bytes));
     chart
-        .draw_series(AreaSeries::new(most, 0.0, MOST))?
+        .draw_series(AreaSeries::new(most, 0.0, MEAN.mix(MOST_OPACITY)))?
         .label("most")
-        .legend(|(x, y)| Rectangle::new([(x, y - 5), (x + 22, y + 5)], MOST.filled()));
+        .legend(|(x, y)| Rectangle::new([(x, y - 5), (x + 22, y + 5)], MEAN.mix(MOST_OPACITY).filled()));
     chart
         .draw_series(LineSeries::new(mean, MEAN.stroke_width(2)))?
         .label("mean")
@@ -83,7 +84,7 @@ fn draw_chart(title: &str, report: &CutReport, backend: SVGBackend<'_>) -> Falli
         .configure_series_labels()
         .position(SeriesLabelPosition::LowerRight)
         .background_style(WHITE.mix(0.9))
-        .border_style(GRID)
+        .border_style(RULE)
         .label_font(("sans-serif", 14))
         .draw()?;
     root.present()?;

@@ -5,7 +5,7 @@ mod pictures;
 use std::fmt::Write;
 
 use super::report::{FitReport, PointErrors, ReferenceErrors, TraceErrors};
-use crate::page::{escape_html, render_page, write_section};
+use crate::page::{chart_html, escape_html, render_page, write_paragraph, write_section};
 use crate::validate::{ResponseErrors, Validation, plot};
 
 /// A number of points tried, and the least loss until then.
@@ -13,23 +13,30 @@ pub type PointsAndLoss = (u64, f64);
 
 /// The page on the fit of the drive `title`. `progress` has a step for each fall of the least loss.
 pub fn render_html(title: &str, report: &FitReport, data_description: &str, progress: &[PointsAndLoss]) -> String {
-    let mut text = format!("<p>{}.</p>\n", escape_html(data_description));
+    let mut text = pictures::draw_job_errors(&report.points);
+    if let (true, Some(trace)) = (text.is_empty(), report.traces.first()) {
+        text.push_str(&trace_chart(title, trace));
+    }
+    write_paragraph(&mut text, &format!("{data_description}."));
     if let Some(sentence) = draws_sentence(report) {
-        let _ = writeln!(text, "<p>{}</p>", escape_html(&sentence));
+        write_paragraph(&mut text, &sentence);
     }
     for warning in &report.warnings {
         let _ = writeln!(text, "<p><strong>{}</strong></p>", escape_html(warning));
     }
-    text.push_str(&pictures::draw_job_errors(&report.points));
     text.push_str(&pictures::draw_intervals(&report.figures));
     text.push_str(&pictures::draw_search_progress(progress));
     let rows = report.figures.iter().map(|figure| {
         let interval = figure.interval.map_or(String::new(), |(low, high)| format!("{low} … {high}"));
         vec![figure.name.clone(), figure.before.clone(), figure.after.clone(), interval]
     });
-    write_section(&mut text, "What moved", &["figure", "was", "is", "between"], rows);
-    for trace in &report.traces {
-        write_trace_section(&mut text, title, trace);
+    write_section(&mut text, "Figures that moved", &["figure", "was", "is", "between"], rows);
+    for (index, trace) in report.traces.iter().enumerate() {
+        write_trace_section(&mut text, trace);
+        if index > 0 || !report.points.is_empty() {
+            text.push_str(&trace_chart(title, trace));
+        }
+        write_remaining_errors(&mut text, trace);
     }
     let rows = report.points.iter().map(|point| {
         let part = if point.held { "held back" } else { "seen" };
@@ -39,10 +46,10 @@ pub fn render_html(title: &str, report: &FitReport, data_description: &str, prog
     });
     write_section(&mut text, "Jobs", &["job", "figure", "part", "measured", "before", "after", "off %"], rows);
     let rows = report.left.iter().map(|left| vec![left.name.clone(), left.value.clone(), left.why.words().to_owned()]);
-    write_section(&mut text, "What stayed", &["figure", "is", "why"], rows);
+    write_section(&mut text, "Figures that stayed", &["figure", "is", "why"], rows);
     let rows = report.trades.iter().map(|(a, b)| vec![a.clone(), b.clone()]);
-    write_section(&mut text, "What the data tell together only", &["figure", "and"], rows);
-    render_page(&format!("{title}, fitted"), &headline_text(report), &text)
+    write_section(&mut text, "Figures that the data determine only together", &["figure", "and"], rows);
+    render_page(&format!("Does {title}, fitted, behave as measured?"), &headline_text(report), &text)
 }
 
 /// What a profile fitted to jobs carries, and how its held-back jobs stand; `None` for other fits.
@@ -100,7 +107,13 @@ pub fn headline_text(report: &FitReport) -> String {
     }
 }
 
-fn write_trace_section(html: &mut String, title: &str, trace: &TraceErrors) {
+/// The measured and the simulated times of a trace.
+fn trace_chart(title: &str, trace: &TraceErrors) -> String {
+    let caption = format!("Response times of {}: as measured, and on the fitted drive.", trace.file);
+    chart_html(&plot::draw_svg(title, &trace.samples), &caption)
+}
+
+fn write_trace_section(html: &mut String, trace: &TraceErrors) {
     let parts = [("seen", &trace.seen), ("held back", &trace.held)];
     let rows = parts.iter().filter_map(|(name, errors)| Some((name, errors.as_ref()?))).flat_map(|(name, errors)| {
         errors_by_kind(&errors[0])
@@ -124,12 +137,15 @@ fn write_trace_section(html: &mut String, title: &str, trace: &TraceErrors) {
     if let Some(other) = &trace.beside {
         write_reference_table(html, trace, other);
     }
-    html.push_str(&plot::draw_svg(title, &trace.samples));
+}
+
+/// Adds a table of the kinds of requests that remain off most.
+fn write_remaining_errors(html: &mut String, trace: &TraceErrors) {
     let rows = trace.remains.iter().map(|row| {
         let ms = [row.measured_ms, row.simulated_ms, row.demerit_ms].map(|ms| format!("{ms:.3}"));
         [vec![row.which.clone(), row.n.to_string()], ms.to_vec()].concat()
     });
-    write_section(html, "What remains", &["", "requests", "measured mean ms", "simulated", "demerit ms"], rows);
+    write_section(html, "Errors that remain", &["", "requests", "measured mean ms", "simulated", "demerit ms"], rows);
 }
 
 /// Adds a table of another simulator's errors and of those after the fit.

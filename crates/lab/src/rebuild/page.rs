@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use super::{ArrayAnswer, ArrayPhase, TimelinePoint, UserFigures};
 use crate::page::{
-    RULE, SIDES, WIDTH, draw_dot, draw_line, draw_path, draw_text, escape_html, figure_html, render_page, write_section,
+    RULE, SIDES, WIDTH, draw_dot, draw_line, draw_path, draw_text, escape_html, figure_html, render_page,
+    write_command, write_paragraph, write_section,
 };
 use crate::plot::next_round_number;
 
@@ -44,9 +45,9 @@ pub fn render_html(title: &str, answers: &[NamedAnswer<'_>], notes: &[String], c
         let _ = writeln!(html, "<details><summary>The course of {}</summary>{course}</details>", escape_html(policy));
     }
     for note in notes {
-        let _ = writeln!(html, "<p>{}</p>", escape_html(note));
+        write_paragraph(&mut html, note);
     }
-    let _ = writeln!(html, "<p><code>{}</code></p>", escape_html(command));
+    write_command(&mut html, command);
     render_page(title, &answer_sentence(answers), &html)
 }
 

@@ -7,6 +7,7 @@ use plotters::prelude::*;
 use seekwise_disk::time::Span;
 
 use super::{ResponseErrors, ResponseSamples, quantile};
+use crate::plot::palette::{RULE, SIDES};
 
 /// Width of the picture and height of each chart, in pixels.
 const SIZE: (u32, u32) = (820, 330);
@@ -14,9 +15,8 @@ const SIZE: (u32, u32) = (820, 330);
 /// Points of a curve, at shares 0.25 % apart.
 const POINTS: usize = 400;
 
-const MEASURED: RGBColor = RGBColor(60, 60, 60);
-const SIMULATED: RGBColor = RGBColor(208, 84, 24);
-const GRID: RGBColor = RGBColor(225, 225, 225);
+const MEASURED: RGBColor = SIDES[6];
+const SIMULATED: RGBColor = SIDES[1];
 
 type Fallible = Result<(), Box<dyn std::error::Error>>;
 
@@ -91,7 +91,7 @@ fn draw_chart(
         .label_style(("sans-serif", 13))
         .axis_desc_style(("sans-serif", 14))
         .light_line_style(TRANSPARENT)
-        .bold_line_style(GRID)
+        .bold_line_style(RULE)
         .draw()?;
     for (name, colour, width, times) in [("measured", MEASURED, 4, measured), ("simulated", SIMULATED, 2, simulated)] {
         let shares = (0..=POINTS).map(|point| point as f64 / POINTS as f64);
@@ -106,7 +106,7 @@ fn draw_chart(
         .configure_series_labels()
         .position(SeriesLabelPosition::LowerRight)
         .background_style(WHITE.mix(0.9))
-        .border_style(GRID)
+        .border_style(RULE)
         .label_font(("sans-serif", 14))
         .draw()?;
     Ok(())
@@ -129,10 +129,10 @@ mod tests {
         }
         let curves = |text: &str, colour: &str| text.matches(&format!("stroke=\"{colour}\"")).count();
         // A curve and its line in the legend, for reads and for writes.
-        assert_eq!((curves(&text, "#3C3C3C"), curves(&text, "#D05418")), (4, 4));
+        assert_eq!((curves(&text, "#555D66"), curves(&text, "#D55E00")), (4, 4));
         let reads = ResponseSamples { read: vec![true; 50], ..samples };
         let text = draw_svg("no writes", &reads);
         assert!(!text.contains("writes:") && text.contains("height=\"330\""));
-        assert_eq!(curves(&text, "#3C3C3C"), 2);
+        assert_eq!(curves(&text, "#555D66"), 2);
     }
 }
