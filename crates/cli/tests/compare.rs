@@ -282,6 +282,28 @@ fn a_key_that_may_be_left_out_is_varied_with_none() {
     assert!(wrong.err.contains("expected a whole number from 0 to 31, or none"), "{}", wrong.err);
 }
 
+/// Drives stand in the picture by their titles, each in one colour; three numbers are a curve with a point each.
+#[test]
+fn a_picture_names_drives_and_draws_numbers_as_a_curve() {
+    let folder = folder_with_jobs();
+    let picture = |vary: &str| {
+        let words = ["compare", "random-read", "--on", DRIVE, "--vary", vary, "--runtime", "1 s", "--runs", "3"];
+        let more = ["--metric", "iops", "--metric", "mean", "--svg", "out.svg", "--force"];
+        run_program(folder.path(), &[&words[..], &more].concat()).success_stdout();
+        fs::read_to_string(folder.path().join("out.svg")).unwrap()
+    };
+    let drives = picture(&format!("drive={DRIVE},exos-x18,wd140edfz"));
+    for part in ["On which drive is random-read fastest:", "Seagate Exos X18 ST18000NM000J 18 TB", ">\nexos-x18\n"] {
+        assert!(drives.contains(part), "{part}: {drives}");
+    }
+    let bars = ["#0072B2", "#D55E00", "#00855F"].map(|colour| drives.matches(&format!("fill=\"{colour}\"")).count());
+    assert_eq!(bars, [2; 3], "a bar in each of two panels");
+    let numbers = picture("job.depth=1,4,16");
+    assert!(numbers.contains("requests in flight per worker (job.depth)"), "{numbers}");
+    assert_eq!(numbers.matches("<circle").count(), 2 * 2 * 3, "a disc and a rim for each number, in two panels");
+    assert!(!picture("driver=linux-none,linux-bfq,linux-mq-deadline").contains("<circle"), "words are bars");
+}
+
 #[test]
 fn an_answer_is_had_as_markdown_and_as_a_picture() {
     let folder = folder_with_jobs();
@@ -308,9 +330,16 @@ fn an_answer_is_had_as_markdown_and_as_a_picture() {
     assert!((whole - parts.iter().sum::<f64>()).abs() < 0.005 && *whole < -100.0, "{text}");
     assert!(text.ends_with("--runs 3 --seed 1\n```\n"), "{text}");
     let picture = fs::read_to_string(folder.path().join("pictures/one.svg")).unwrap();
-    for part in
-        ["<svg", "drive.firmware.depth=1", "drive.firmware.depth=32", "requests/s", "higher is better", "faster"]
-    {
+    for part in [
+        "<svg",
+        "faster with depth 32 than with depth 1?",
+        "commands that the drive can queue (drive.firmware.depth)",
+        ">\ndepth 1\n",
+        ">\ndepth 32\n",
+        "requests/s",
+        "higher is better",
+        "faster",
+    ] {
         assert!(picture.contains(part), "{part}");
     }
     let again = run_program(folder.path(), &[&words[..], &more].concat());

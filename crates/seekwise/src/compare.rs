@@ -2,6 +2,7 @@
 //! numbers or in turn, and each metric gets a verdict (docs/statistics.md) and a cause.
 
 pub mod baseline;
+mod setting_words;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -32,6 +33,9 @@ use crate::study_plan::{self, StudySession};
 /// The figures that are judged, and how many runs are made of each side.
 pub use seekwise_drives::metric::{Metric, MetricScope, Statistic};
 pub use seekwise_formats::study::Sampling;
+
+/// A varied setting in plain words, and drives by their titles.
+pub use self::setting_words::{SettingWords, drive_title};
 
 /// Records by cell, what differs between cells, and why.
 pub use seekwise_lab::finding::{Cause, Evidence, Finding, HiddenWork, OverallComparison, PartChange, SecondaryFigure};
@@ -174,12 +178,10 @@ impl Comparison {
     }
 
     fn question(&self) -> String {
-        let (job, key) = (self.setup.title(), &self.key);
-        match &self.values[..] {
-            [base, other] if key == JOB => format!("Is {other} faster than {base} on {}?", self.setup.target),
-            [base, other] => format!("Is {job} faster with {key} = {other} than with {key} = {base}?"),
-            _ => format!("With which {key} is {job} fastest?"),
-        }
+        let words = SettingWords::new(&self.key);
+        let is_on_a_varied_drive = words.is_drive() && self.setup.is_on_a_drive_alone();
+        let place = (!is_on_a_varied_drive).then(|| reading::display_name(&self.setup.target));
+        words.question(reading::display_name(&self.setup.job), place, &self.values)
     }
 
     /// For each metric, each value but the first against the first.

@@ -7,7 +7,9 @@ pub use seekwise_lab::plot::{Picture, draw_svg, draw_terminal};
 pub use seekwise_lab::plot::render_png;
 
 /// The sides of a comparison, with their intervals.
-pub use seekwise_lab::plot::comparison::{ComparisonPlot, Panel, PlotSide, draw_svg as draw_comparison};
+pub use seekwise_lab::plot::comparison::{
+    ComparisonPlot, Levels, Panel, SideFigure, SideLabel, draw_svg as draw_comparison,
+};
 
 /// The leading comparison of a study, a line for each cell.
 pub use seekwise_lab::forest::{Forest, draw_svg as draw_forest};

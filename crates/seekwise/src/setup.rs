@@ -173,6 +173,11 @@ impl Setup {
         format!("{} on {}", reading::display_name(&self.job), reading::display_name(&self.target))
     }
 
+    /// True if the target is a drive, and not a stack or a place.
+    pub(crate) fn is_on_a_drive_alone(&self) -> bool {
+        matches!(target_settings(&self.files, &self.target).as_deref(), Ok([(key, _)]) if key == "drive")
+    }
+
     /// The arguments of `seekwise run` for this setup, as a shell takes them: `JOB --on TARGET --set …`.
     pub fn words(&self) -> String {
         let mut words = vec![self.job.clone(), "--on".to_owned(), self.target.clone()];
