@@ -304,6 +304,42 @@ fn a_picture_names_drives_and_draws_numbers_as_a_curve() {
     assert!(!picture("driver=linux-none,linux-bfq,linux-mq-deadline").contains("<circle"), "words are bars");
 }
 
+/// As CSV each comparison is a line, with the figures of the JSON.
+#[test]
+fn an_answer_as_csv_has_a_line_for_each_comparison() {
+    let folder = folder_with_jobs();
+    let words = ["compare", "random-read", "--on", DRIVE, "--vary", "job.depth=1,4,16", "--runtime", "1 s"];
+    let answer =
+        |more: &[&str]| run_program(folder.path(), &[&words[..], &["--runs", "3", "--metric", "iops"], more].concat());
+    let both = ["--metric", "p99"];
+    let csv = answer(&[&both[..], &["--format", "csv"]].concat()).success_stdout();
+    let json = answer(&[&both[..], &["--json"]].concat()).json();
+    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    let comparisons = json["comparisons"].as_array().unwrap();
+    assert_eq!((lines.len(), comparisons.len()), (5, 4), "{csv}");
+    let cell = |line: usize, column: &str| {
+        lines[line][lines[0].iter().position(|name| *name == column).unwrap()].trim_matches('"').to_owned()
+    };
+    for (index, comparison) in comparisons.iter().enumerate() {
+        // A verdict has commas, which these lines do not have.
+        let line = index + 1;
+        assert_eq!(cell(line, "metric"), comparison["metric"].as_str().unwrap());
+        assert_eq!(format!("job.depth={}", cell(line, "to")), comparison["to"].as_str().unwrap());
+        let number = |column: &str| cell(line, column).parse::<f64>().unwrap();
+        assert_eq!(number("ratio"), comparison["ratio"]["estimate"].as_f64().unwrap());
+        assert_eq!(number("ratio_low"), comparison["ratio"]["low"].as_f64().unwrap());
+        let side = &json["sides"][1 + index % 2]["metrics"][comparison["metric"].as_str().unwrap()];
+        assert_eq!(number("to_value"), side["estimate"].as_f64().unwrap());
+        assert!(number("from_low") <= number("from_value") && number("from_value") <= number("from_high"));
+    }
+    assert!(lines[1..].iter().all(|line| line.last() == Some(&"1")), "{csv}");
+    let alone =
+        run_program(folder.path(), &[&words[..], &["--runs", "1", "--format", "csv"]].concat()).success_stdout();
+    assert!(alone.lines().nth(1).unwrap().contains(",,"), "one run has no interval: {alone}");
+    let conflict = answer(&["--format", "csv", "--json"]);
+    assert!(conflict.code == 2 && conflict.err.contains("--json and --format conflict"), "{}", conflict.err);
+}
+
 #[test]
 fn an_answer_is_had_as_markdown_and_as_a_picture() {
     let folder = folder_with_jobs();

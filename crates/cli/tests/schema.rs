@@ -175,7 +175,11 @@ fn present_shapes(folder: &Path) -> Vec<(String, String)> {
     }
     found.push(("results.jsonl".to_owned(), shape_text(&shape)));
     let csv = run_program(folder, &["run", "mix.fio", "--on", DRIVE, "--format", "csv"]).success_stdout();
-    found.push(("csv".to_owned(), csv.lines().next().unwrap().replace(',', "\n") + "\n"));
+    let columns = |csv: String| csv.lines().next().unwrap().replace(',', "\n") + "\n";
+    found.push(("csv".to_owned(), columns(csv)));
+    let compare = ["compare", "mix.fio", "--on", DRIVE, "--vary", "drive.firmware.depth=1,8", "--runs", "2"];
+    let csv = run_program(folder, &[&compare[..], &["--format", "csv"]].concat()).success_stdout();
+    found.push(("csv of compare".to_owned(), columns(csv)));
     found
 }
 

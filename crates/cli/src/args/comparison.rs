@@ -106,6 +106,8 @@ pub enum AnswerFormat {
 }
 
 /// Arguments of `study`.
+    /// A header line and a line of figures for each comparison.
+    Csv,
 #[derive(Args, Debug)]
 pub struct StudyArgs {
     /// A study file, `-` (standard input), a built-in study, or a result folder whose study is run again.

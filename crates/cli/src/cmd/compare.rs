@@ -5,6 +5,7 @@
 
 mod against;
 mod baseline;
+mod csv;
 mod dry_run;
 mod markdown;
 mod picture;
@@ -88,6 +89,7 @@ pub fn run_command(args: &args::CompareArgs, files: &Files, bounds: &Bounds, jso
 }
 
 /// The key that differs between the sides; with several jobs, the key is the job.
+        AnswerFormat::Csv => print_text(&answer.to_csv())?,
 struct VariedKey {
     key: String,
     values: Vec<String>,

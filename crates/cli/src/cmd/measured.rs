@@ -49,6 +49,7 @@ pub fn compare_results(args: &args::CompareArgs, files: &Files, json: bool) -> C
         ("--until-decided or --fixed", args.sampling.requested_sampling().is_some()),
         ("--format markdown", args.format == Some(AnswerFormat::Markdown)),
         ("--svg or --png", args.pictures.are_requested()),
+        ("--format csv", args.format == Some(AnswerFormat::Csv)),
         ("--out", args.out.is_some()),
         ("--force", args.force),
     ];
