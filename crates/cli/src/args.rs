@@ -129,8 +129,11 @@ or from --like, and are marked as inferred. `seekwise drives my-8tb.toml --check
 Examples:
   seekwise run job.fio --on wd140edfz --seed 7 --format fio-json
   seekwise run job.fio --on wd140edfz --plot --columns mean,p99,max
+  seekwise run job.fio --on wd140edfz --png run.png
   seekwise run job.fio --on file:/mnt/test --set real.layout=10g --slow 100ms
   seekwise run read-1.json read-16.json write-1.json,cache=off --on exos-x18
+
+--svg and --png draw how long requests took, by percentile, and the parts of the mean response time.
 
 Results of fio in JSON, one or more, are compared with the model: it runs the same jobs, and the table has each figure measured and
 predicted. A difference that chance does not explain is marked; the suspected part of the model is named, with the arithmetic. The
@@ -481,6 +484,9 @@ pub struct RunArgs {
     pub force: bool,
     /// How to print the result [default: text].
     #[arg(long, value_enum)]
+    /// The picture's files.
+    #[command(flatten)]
+    pub pictures: PictureArgs,
     pub format: Option<ResultFormat>,
     /// Also plot the response times as bars, separately for reads and writes.
     #[arg(long, conflicts_with = "json")]

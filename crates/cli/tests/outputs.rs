@@ -47,6 +47,8 @@ const fn writer(name: &'static str, kind: Kind, input: Option<&'static str>, wor
 const WRITERS: &[Writer] = &[
     writer("run --log", Kind::Same, Some("j.fio"), "run j.fio --on d.toml --log OUT --force"),
     writer("run: write_iolog", Kind::Named, Some("n.fio"), "run n.fio --on d.toml --force"),
+    writer("run --svg", Kind::Same, Some("j.fio"), "run j.fio --on d.toml --svg OUT --force"),
+    writer("run --png", Kind::Same, Some("d.toml"), "run j.fio --on d.toml --png OUT --force"),
     writer("run --out", Kind::Folder, Some("j.fio"), "run j.fio --on d.toml --out OUT --force"),
     writer(
         "compare --svg",

@@ -4,15 +4,16 @@
 pub mod comparison;
 pub(crate) mod palette;
 mod png;
+pub mod run_plot;
 
 pub use self::png::render_png;
 
 use plotters::prelude::*;
 use textplots::{Chart, Plot, Shape};
 
-/// A curve with its titles.
 use self::palette::{RULE, SIDES};
 
+/// A curve with its titles.
 #[derive(Clone, Copy, Debug)]
 pub struct Picture<'a> {
     /// Above the curve.

@@ -11,6 +11,9 @@ pub use seekwise_lab::plot::comparison::{
     ComparisonPlot, Levels, Panel, SideFigure, SideLabel, draw_svg as draw_comparison,
 };
 
+/// A run: its response times by percentile, and the parts of the mean one.
+pub use seekwise_lab::plot::run_plot::{KindPlot, RunPlot, draw_svg as draw_run};
+
 /// The leading comparison of a study, a line for each cell.
 pub use seekwise_lab::forest::{Forest, draw_svg as draw_forest};
 

@@ -15,6 +15,7 @@ pub fn run_results(args: &args::RunArgs, files: &Files, format: ResultFormat) ->
     let refused = [
         ("--log", args.log.is_some()),
         ("--out", args.out.is_some()),
+        ("--svg or --png", args.pictures.are_requested()),
         ("--force", args.force),
         ("--plot", args.plot),
         ("--slow", args.slow.is_some()),
@@ -48,8 +49,8 @@ pub fn compare_results(args: &args::CompareArgs, files: &Files, json: bool) -> C
         ("--metric", !args.metric.is_empty()),
         ("--until-decided or --fixed", args.sampling.requested_sampling().is_some()),
         ("--format markdown", args.format == Some(AnswerFormat::Markdown)),
-        ("--svg or --png", args.pictures.are_requested()),
         ("--format csv", args.format == Some(AnswerFormat::Csv)),
+        ("--svg or --png", args.pictures.are_requested()),
         ("--out", args.out.is_some()),
         ("--force", args.force),
     ];

@@ -3,11 +3,13 @@
 
 mod histogram;
 mod members;
+mod picture;
 mod slow_requests;
 mod text;
 mod trace;
 
 use seekwise::answer::{self, SCHEMA};
+use seekwise::pictures::draw_run;
 use seekwise::run::{PreparedRun, Response, RunOptions, RunRecord, RunResult};
 use seekwise::setup::{PreparedCell, Work};
 use seekwise::time::Span;
@@ -33,6 +35,7 @@ pub fn run_command(args: &args::RunArgs, files: &Files, bounds: &Bounds, json: b
     let prepared_run = PreparedRun::new(&setup)?;
     print_warnings(&prepared_run.prepared_cell().warnings);
     check_format(format, prepared_run.prepared_cell())?;
+    args.pictures.check_paths(args.force, &[&args.jobs[0], args.on.target_name()])?;
     check_force(args, prepared_run.prepared_cell())?;
     let mut options = RunOptions::default();
     (options.log, options.out) = (args.log.as_deref(), args.out.as_deref());
@@ -52,6 +55,7 @@ pub fn run_command(args: &args::RunArgs, files: &Files, bounds: &Bounds, json: b
     })?;
     drop(progress);
     print_warnings(&result.record.warnings[result.prepared.warnings.len()..]);
+    args.pictures.write(args.force, || draw_run(&picture::run_plot(&result.record, &result.measured)))?;
     print_result(args, format, &result, slow_requests)?;
     match (&result.page, &args.out) {
         (Some(page), Some(out)) => {
@@ -123,8 +127,11 @@ fn check_format(format: ResultFormat, prepared: &PreparedCell) -> Result<(), Com
 
 /// Refuses `--force` if there is no file to overwrite.
 fn check_force(args: &args::RunArgs, prepared: &PreparedCell) -> Result<(), CommandError> {
-    match args.force && args.out.is_none() && args.log.is_none() && prepared.logs.is_empty() {
-        true => Err(CommandError::new("--force: there is nothing to overwrite; expected --out or --log as well")),
+    let writes = args.out.is_some() || args.log.is_some() || args.pictures.are_requested() || !prepared.logs.is_empty();
+    match args.force && !writes {
+        true => Err(CommandError::new(
+            "--force: there is nothing to overwrite; expected --out, --log, --svg or --png as well",
+        )),
         false => Ok(()),
     }
 }

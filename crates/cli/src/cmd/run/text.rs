@@ -336,7 +336,7 @@ fn anatomy_text(record: &RunRecord, width: usize) -> String {
 }
 
 /// Response times of each kind of requests that there were.
-fn response_series(measured: &MeasuredRun) -> Vec<histogram::HistogramSeries> {
+pub fn response_series(measured: &MeasuredRun) -> Vec<histogram::HistogramSeries> {
     let kinds = [("reads", RequestKind::Read), ("writes", RequestKind::Write), ("flushes", RequestKind::Flush)];
     let counted = kinds.map(|(name, kind)| {
         let summary = measured.run.kind_summary(kind);
