@@ -30,7 +30,7 @@ pub use self::crash::CrashArgs;
 pub use self::explain::ExplainArgs;
 pub use self::fit::FitArgs;
 pub use self::fold::parse_command_line;
-pub use self::pictures::PictureArgs;
+pub use self::pictures::{PageArgs, PictureArgs};
 pub use self::real::FlushAuditArgs;
 pub use self::rebuild::{ArrayArgs, RebuildArgs, ScrubArgs};
 pub use self::serve::{Disk, Order, PowerArgs, PowerState, ServeArgs, ServedDiskArgs, SetArgs};
@@ -146,7 +146,9 @@ Examples:
   seekwise compare web-server --on barracuda-7200.7-ncq --vary drive.firmware.depth=1,32 --set job.depth=32
   seekwise compare job.fio --on cheetah-15k.4 --vary drive.cache.write_back=true,false --metric p99 --metric commit.p99
   seekwise compare web-server --on barracuda-7200.7-ncq --vary job.depth=1..32
-  seekwise compare web-server --on exos-x18 --vary drive=exos-x18,wd140edfz
+  seekwise compare web-server --on exos-x18 --vary drive=exos-x18,wd140edfz --png drives.png
+  seekwise compare web-server --on exos-x18 --vary job.depth=1..32 --metric iops --metric p99 --format csv
+  seekwise compare web-server --on exos-x18 --vary driver=linux-none,linux-mq-deadline --page driver.html
   seekwise compare job.fio --on file:/mnt/test --vary real.direct=true,false --dry-run
   seekwise compare job.fio --on device:/dev/sdb --against exos-x18
   seekwise compare old.fio new.fio --on exos-x18
@@ -163,7 +165,8 @@ p99.9, p99.99, max. A prefix selects some of them: read.p99, write.mean, flush.p
 (a section of a fio file, a worker of Iometer). Metrics of the run: cpu, ios_per_cpu_second. docs/statistics.md defines them.
 
 Values: A,B,C compares each with the first; 1..32 means 1, 2, 4 … 32, and 1..9:2 means 1, 3 … 9. All comparisons are
-corrected together (Holm). --svg and --png draw the sides with their intervals.
+corrected together (Holm). --svg and --png draw the sides with their intervals; three or more numbers are a curve. --page has
+the picture, the tables and the causes. --format csv prints a line for each comparison; docs/output.md lists its columns.
 
 Exit code 1: a comparison is refused, because the sides differ in more than the varied key, or do different work.")]
     Compare(CompareArgs),
@@ -211,11 +214,12 @@ Example:
     #[command(after_help = "\
 Example:
   seekwise validate trace.csv --drive atlas-10k-v-300 --png trace.png
+  seekwise validate trace.csv --drive atlas-10k-v-300 --page trace.html
   seekwise validate trace.csv --drive profile.toml --at-most 7%
 
 A trace is a CSV with the columns lba, sectors, op, measured_response_ms and think_ms or arrival_ms, or DiskSim's own
 validation form. The demerit is the root mean square distance between the two distributions of response times
-(Ruemmler and Wilkes). --svg and --png draw both distributions.")]
+(Ruemmler and Wilkes). --svg and --png draw both distributions; --page has the picture and all tables.")]
     Validate(ValidateArgs),
     /// Fit the inferred parameters of a drive to measurements, with confidence intervals.
     #[command(after_help = "\
@@ -238,6 +242,7 @@ their noise. --resume continues an interrupted fit. docs/fit.md describes the me
     #[command(after_help = "\
 Example:
   seekwise power-cut job.fio --on cheetah-15k.4 --cuts 1000 --png risk.png
+  seekwise power-cut job.fio --on cheetah-15k.4 --cuts 1000 --page risk.html
   seekwise power-cut job.fio --on cheetah-15k.4 --set drive.cache.write_back=false
   seekwise power-cut job.fio --on cheetah-15k.4 --after 500ms --cuts 100
   seekwise power-cut job.fio --on caviar-wd400jb --set driver=windows-98 --shutdown --cuts 100
@@ -250,7 +255,7 @@ lost; files that were deleted or renamed and are in neither place; files with ol
 
 Exit code 1: the stack broke its promise. It lost writes that were flushed, marked FUA, or acknowledged with the write cache
 off, or a scene's promised files or operations; with --shutdown, any acknowledged write. docs/power-cut.md defines the figures.
---svg and --png draw data at risk over time.")]
+--svg and --png draw data at risk over time; --page has the picture and all tables.")]
     PowerCut(PowerCutArgs),
     /// Rebuild an array's lost drive beside its users: how many hours it takes, what users feel, and what may still be lost.
     #[command(after_help = rebuild::REBUILD)]
@@ -479,14 +484,14 @@ pub struct RunArgs {
     /// Also write results and a report to this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// The picture's files.
+    #[command(flatten)]
+    pub pictures: PictureArgs,
     /// Overwrite existing files, and results written by Seekwise.
     #[arg(long)]
     pub force: bool,
     /// How to print the result [default: text].
     #[arg(long, value_enum)]
-    /// The picture's files.
-    #[command(flatten)]
-    pub pictures: PictureArgs,
     pub format: Option<ResultFormat>,
     /// Also plot the response times as bars, separately for reads and writes.
     #[arg(long, conflicts_with = "json")]
@@ -610,11 +615,14 @@ pub struct PowerCutArgs {
     /// The picture's files.
     #[command(flatten)]
     pub pictures: PictureArgs,
+    /// The page's file.
+    #[command(flatten)]
+    pub page: PageArgs,
     /// The columns to show.
     #[command(flatten)]
     pub columns: ColumnsArgs,
     /// Overwrite existing files.
-    #[arg(long, requires = "pictures")]
+    #[arg(long)]
     pub force: bool,
 }
 

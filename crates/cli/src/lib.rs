@@ -10,6 +10,7 @@
 //! | `interrupt` | Ctrl-C, SIGTERM and SIGHUP |
 //! | `progress` | one line of progress |
 //! | `tables` | tables of all commands |
+//! | `pages` | the file of `--page` |
 //! | `cmd` | the commands, one file each |
 //! | `pictures` | the files of `--svg` and `--png` |
 //! | `logger` | the library's notes and warnings |
@@ -20,6 +21,7 @@ mod exit;
 mod interrupt;
 mod logger;
 mod output;
+mod pages;
 mod pictures;
 mod progress;
 mod screen;

@@ -194,6 +194,15 @@ impl Table {
         self.rows.is_empty()
     }
 
+    /// The headings and the rows of all columns that are not empty.
+    pub fn headings_and_rows(&self) -> (Vec<String>, Vec<Vec<String>>) {
+        let is_filled = |column: &usize| *column == 0 || self.rows.iter().any(|row| !row[*column].is_empty());
+        let columns: Vec<usize> = (0..self.columns.len()).filter(is_filled).collect();
+        let headings = columns.iter().map(|&column| self.columns[column].heading.clone()).collect();
+        let row = |row: &Vec<String>| columns.iter().map(|&column| row[column].clone()).collect();
+        (headings, self.rows.iter().map(row).collect())
+    }
+
     /// The columns whose heading is `name`, or else those whose heading begins with it.
     fn matching_columns(&self, name: &str) -> Vec<usize> {
         let plain = |text: &str| text.to_lowercase().replace(['-', '_'], " ");

@@ -59,9 +59,17 @@ fn commits_of_sqlite_stay_on_an_honest_drive_and_a_liar_is_caught() {
     if is_skipped("SQLite on ext4", &["sqlite3", "stdbuf"]) {
         return;
     }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("crash.html");
+    let page = ["--page", file.to_str().unwrap()];
     let run = ["--on", "barracuda-7200.7", "--recipe", "sqlite-wal-full", "--cuts", "60", "--json"];
-    let (code, out, err) = run_crash(&[&run[..], &["--orders", "1"]].concat());
+    let (code, out, err) = run_crash(&[&run[..], &page, &["--orders", "1"]].concat());
     assert_eq!(code, 0, "{out}\n{err}");
+    let html = std::fs::read_to_string(&file).unwrap();
+    crate::pages::shared_style("crash", &html);
+    assert!(html.contains("<td>consistent</td><td>60</td>") && html.contains("Yes: 60 cuts"), "{html}");
+    let (code, _, err) = run_crash(&[&run[..], &page].concat());
+    assert!(code == 2 && err.contains("already exists; --force overwrites it"), "{err}");
     let honest: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(honest["at_cuts"]["consistent"], 60, "{honest}");
     assert_eq!((&honest["in_orders"]["consistent"], &honest["disk_broke"]), (&60.into(), &0.into()), "{honest}");

@@ -63,6 +63,12 @@ const WRITERS: &[Writer] = &[
         "compare j.fio --on d.toml --vary job.depth=1,2 --runs 2 --png OUT --force",
     ),
     writer(
+        "compare --page",
+        Kind::Same,
+        Some("d.toml"),
+        "compare j.fio --on d.toml --vary job.depth=1,2 --runs 2 --page OUT --force",
+    ),
+    writer(
         "compare --out",
         Kind::Folder,
         Some("j.fio"),
@@ -70,6 +76,7 @@ const WRITERS: &[Writer] = &[
     ),
     writer("study --out", Kind::Folder, Some("s.toml"), "study s.toml --out OUT --force"),
     writer("power-cut --svg", Kind::Same, Some("j.fio"), "power-cut j.fio --on d.toml --cuts 2 --svg OUT --force"),
+    writer("power-cut --page", Kind::Same, Some("d.toml"), "power-cut j.fio --on d.toml --cuts 2 --page OUT --force"),
     writer("drives --svg", Kind::Same, Some("d.toml"), "drives d.toml --svg OUT --force"),
     writer(
         "rebuild --page",
@@ -78,6 +85,7 @@ const WRITERS: &[Writer] = &[
         "rebuild --on d.toml --array raid-1 --drives 2 --live 1% --page OUT --force",
     ),
     writer("validate --svg", Kind::Same, Some("t.csv"), "validate t.csv --drive d.toml --svg OUT --force"),
+    writer("validate --page", Kind::Same, Some("d.toml"), "validate t.csv --drive d.toml --page OUT --force"),
     writer("validate --log", Kind::Same, Some("t.csv"), "validate t.csv --drive d.toml --log OUT --force"),
     writer("report --svg", Kind::Same, Some("kept/results.jsonl"), "report kept --svg OUT --force"),
     writer("flush-audit --svg", Kind::Same, Some("d.toml"), "flush-audit d.toml --svg OUT --force"),

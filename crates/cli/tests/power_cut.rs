@@ -269,7 +269,7 @@ fn what_is_wrong_is_said_and_nothing_is_written() {
         (&["--png", "x.SVG"], "--png x.SVG: PNG would be in it; expected --svg x.SVG"),
         (&["--png", "x", "--svg", "x"], "x: another output of this command goes there; expected two files"),
         (&["--png", "./x", "--svg", "x"], "./x: another output of this command goes there; expected two files"),
-        (&["--force"], "<--svg <FILE>|--png <FILE>>"),
+        (&["--force"], "there is nothing to overwrite; expected --svg, --png or --page as well"),
     ] {
         let said = cut_with_cache(folder.path(), "w.fio", more);
         assert!(said.code == 2 && said.err.contains(error), "{more:?}: {}", said.err);

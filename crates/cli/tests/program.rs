@@ -31,6 +31,7 @@ mod measured;
 mod outputs;
 mod paced;
 mod page;
+mod pages;
 mod places;
 mod power_cut;
 mod readme;

@@ -1,4 +1,4 @@
-//! Answers as pictures: SVG, PNG, and characters of a terminal. No file is written here.
+//! Answers as pictures (SVG, PNG, and characters of a terminal) and as pages. No file is written here.
 
 /// Curves.
 pub use seekwise_lab::plot::{Picture, draw_svg, draw_terminal};
@@ -22,3 +22,6 @@ pub use seekwise_lab::cut::plot::{draw_svg as draw_risk, draw_terminal as draw_r
 
 /// Distributions of measured and of simulated response times.
 pub use seekwise_lab::validate::plot::draw_svg as draw_distributions;
+
+/// An answer as one HTML page without a script.
+pub use seekwise_lab::page::Page;

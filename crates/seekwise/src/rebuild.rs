@@ -352,12 +352,29 @@ impl RebuildSetup {
 /// The answers as one self-contained HTML page; `notes` stand below its tables, `command` makes it again.
 pub fn render_page(title: &str, answers: &[PolicyAnswer], notes: &[String], command: &str) -> String {
     let named: Vec<(&str, &ArrayAnswer)> = answers.iter().map(|it| (it.policy.as_str(), &it.answer)).collect();
-    rebuild::page::render_html(title, &named, notes, command)
+    rebuild::page::render_html(&title_question(title), &named, notes, command)
+}
+
+/// The question for which a title stands: `Scrub: …` is `How long does the scrub take: …?`.
+fn title_question(title: &str) -> String {
+    let Some((task, array)) = title.split_once(": ") else { return title.to_owned() };
+    let verb = if task.starts_with("Rebuilds") { "do" } else { "does" };
+    let task = task.replacen(['R', 'S'], if task.starts_with('R') { "r" } else { "s" }, 1);
+    format!("How long {verb} the {task} take: {array}?")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_begins_with_a_question() {
+        let questions =
+            ["Scrub: a", "Rebuild of one drive: a", "Rebuilds of 2 drives, one after another: a"].map(title_question);
+        assert_eq!(questions[0], "How long does the scrub take: a?");
+        assert_eq!(questions[1], "How long does the rebuild of one drive take: a?");
+        assert_eq!(questions[2], "How long do the rebuilds of 2 drives, one after another take: a?");
+    }
 
     #[test]
     fn policies_are_settings_of_the_array() {

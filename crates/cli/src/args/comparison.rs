@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, Args, ValueEnum};
 use seekwise::compare::{Metric, Sampling};
 
-use super::{ColumnsArgs, PictureArgs, TargetArgs, parse_key_value, parse_name, parse_threads};
+use super::{ColumnsArgs, PageArgs, PictureArgs, TargetArgs, parse_key_value, parse_name, parse_threads};
 
 /// The drive that `--dry-run` assumes unless it names one: a common current one.
 const DRY_RUN_DRIVE: &str = "barracuda-2t-st2000dm006";
@@ -59,10 +59,10 @@ pub struct CompareArgs {
     pub vary: Option<(String, String)>,
     /// Compare a real file or device with the prediction for this modelled drive or stack.
     #[arg(long, value_name = "DRIVE|STACK", value_parser = parse_name,
-        conflicts_with_all = ["vary", "metric", "out", "dry_run", "pictures", "until_decided", "fixed"])]
+        conflicts_with_all = ["vary", "metric", "out", "dry_run", "pictures", "page", "until_decided", "fixed"])]
     pub against: Option<String>,
     /// Run nothing; estimate the total time, assuming that the device is this drive.
-    #[arg(long, value_name = "DRIVE|STACK", num_args = 0..=1, require_equals = true, conflicts_with_all = ["out", "pictures", "until_decided"],
+    #[arg(long, value_name = "DRIVE|STACK", num_args = 0..=1, require_equals = true, conflicts_with_all = ["out", "pictures", "page", "until_decided"],
         default_missing_value = DRY_RUN_DRIVE)]
     pub dry_run: Option<String>,
     /// The metric to compare, such as p99 or read.mean; may be repeated [default: iops; for scenes, elapsed].
@@ -83,13 +83,16 @@ pub struct CompareArgs {
     /// The picture's files.
     #[command(flatten)]
     pub pictures: PictureArgs,
+    /// The page's file.
+    #[command(flatten)]
+    pub page: PageArgs,
     /// Of measured results, print all percentiles.
     #[arg(long, conflicts_with = "json")]
     pub all: bool,
     /// Also write results and a report to this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Overwrite an existing picture, and results written by Seekwise.
+    /// Overwrite an existing picture or page, and results written by Seekwise.
     #[arg(long)]
     pub force: bool,
 }
@@ -103,11 +106,11 @@ pub enum AnswerFormat {
     Json,
     /// Markdown, for an issue or a paper.
     Markdown,
+    /// A header line and a line of figures for each comparison.
+    Csv,
 }
 
 /// Arguments of `study`.
-    /// A header line and a line of figures for each comparison.
-    Csv,
 #[derive(Args, Debug)]
 pub struct StudyArgs {
     /// A study file, `-` (standard input), a built-in study, or a result folder whose study is run again.

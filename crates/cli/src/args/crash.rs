@@ -7,13 +7,14 @@ use seekwise::crash::InstantWeights;
 use seekwise::time::Duration;
 
 use super::serve::parse_speed;
-use super::{parse_key_value, parse_name, parse_seed, parse_size, parse_threads};
+use super::{PageArgs, parse_key_value, parse_name, parse_seed, parse_size, parse_threads};
 
 /// The text after the options in the help of `crash`.
 pub const CRASH: &str = "\
 Examples:
   seekwise crash --recipes
   seekwise crash --on barracuda-7200.7 --recipe sqlite-wal-full --cuts 2000
+  seekwise crash --on barracuda-7200.7 --recipe sqlite-wal-full --page sqlite.html
   seekwise crash --on barracuda-7200.7 --set drive.faults.early_flush=on --recipe ext4-barrier
   seekwise crash --on cheetah-15k.4 --fs ext4:barrier=0 --workload 'cp -r /etc $SEEKWISE_MOUNT && sync && echo copied' \\
       --check 'test -s $SEEKWISE_PROMISES || exit 0; diff -r /etc $SEEKWISE_MOUNT/etc || exit 11' --cuts 200 --orders 4
@@ -98,6 +99,12 @@ pub struct CrashArgs {
     /// Keep the first medium that breaks a promise in this file, a sparse file as large as the disk or file system.
     #[arg(long, value_name = "FILE")]
     pub keep: Option<PathBuf>,
+    /// The page's file.
+    #[command(flatten)]
+    pub page: PageArgs,
+    /// Overwrite an existing page.
+    #[arg(long, requires = "page")]
+    pub force: bool,
 }
 
 /// How the instants of cuts are chosen.

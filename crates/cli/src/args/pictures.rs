@@ -1,4 +1,4 @@
-//! The options `--svg` and `--png` of commands that can draw their answer.
+//! The options `--svg` and `--png` of commands that can draw their answer, and `--page` of those that can write it as a page.
 
 use std::path::PathBuf;
 
@@ -14,4 +14,12 @@ pub struct PictureArgs {
     /// Also draw the answer, as PNG.
     #[arg(long, value_name = "FILE")]
     pub png: Option<PathBuf>,
+}
+
+/// The file of a page.
+#[derive(Args, Debug, Default)]
+pub struct PageArgs {
+    /// Also write the answer as an HTML page, with its picture and tables.
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
 }

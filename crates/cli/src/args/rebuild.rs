@@ -1,11 +1,9 @@
 //! Arguments of `seekwise rebuild` and `seekwise scrub`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use seekwise::rebuild::{SyncPolicyChoice, parse_level};
 
-use super::{PictureArgs, parse_key_value, parse_name, parse_seed};
+use super::{PageArgs, PictureArgs, parse_key_value, parse_name, parse_seed};
 
 /// The text after the options in the help of `rebuild`.
 pub const REBUILD: &str = "\
@@ -76,9 +74,8 @@ pub struct ArrayArgs {
     /// The random seed.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_seed)]
     pub seed: u64,
-    /// Also write an HTML page with tables and plots.
-    #[arg(long, value_name = "FILE")]
-    pub page: Option<PathBuf>,
+    #[command(flatten)]
+    pub page: PageArgs,
     #[command(flatten)]
     pub pictures: PictureArgs,
     /// Overwrite existing files.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{ColumnsArgs, PictureArgs, parse_key_value, parse_name, parse_percent, parse_seed};
+use super::{ColumnsArgs, PageArgs, PictureArgs, parse_key_value, parse_name, parse_percent, parse_seed};
 
 /// Arguments of `validate`.
 #[derive(Args, Debug)]
@@ -27,6 +27,9 @@ pub struct ValidateArgs {
     /// The picture's files.
     #[command(flatten)]
     pub pictures: PictureArgs,
+    /// The page's file.
+    #[command(flatten)]
+    pub page: PageArgs,
     /// Write every simulated request to this Parquet file.
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,

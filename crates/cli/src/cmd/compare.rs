@@ -8,8 +8,10 @@ mod baseline;
 mod csv;
 mod dry_run;
 mod markdown;
+mod page;
 mod picture;
 
+use std::ffi::OsString;
 use std::ops::Deref;
 
 use seekwise::compare::{
@@ -28,7 +30,13 @@ use crate::screen;
 use crate::tables;
 
 /// Runs the command.
-pub fn run_command(args: &args::CompareArgs, files: &Files, bounds: &Bounds, json: bool) -> CommandResult {
+pub fn run_command(
+    args: &args::CompareArgs,
+    files: &Files,
+    bounds: &Bounds,
+    words: &[OsString],
+    json: bool,
+) -> CommandResult {
     if seekwise::measured::are_results(files, &args.jobs)? {
         return measured::compare_results(args, files, json);
     }
@@ -46,9 +54,10 @@ pub fn run_command(args: &args::CompareArgs, files: &Files, bounds: &Bounds, jso
     let format = answer_format(args.format, json)?;
     let inputs: Vec<&str> = args.jobs.iter().chain(&args.on.targets).map(String::as_str).collect();
     args.pictures.check_paths(args.force, &inputs)?;
-    if args.force && args.out.is_none() && !args.pictures.are_requested() {
+    args.page.check_path(args.force, &inputs)?;
+    if args.force && args.out.is_none() && !args.pictures.are_requested() && !args.page.is_requested() {
         return Err(CommandError::new(
-            "--force: there is nothing to overwrite; expected --out, --svg or --png as well",
+            "--force: there is nothing to overwrite; expected --out, --svg, --png or --page as well",
         ));
     }
     let VariedKey { key, values, list } = VariedKey::from_args(args)?;
@@ -74,8 +83,10 @@ pub fn run_command(args: &args::CompareArgs, files: &Files, bounds: &Bounds, jso
     drop(progress);
     let answer = ComparisonText(outcome.comparison()?);
     args.pictures.write(args.force, || draw_comparison(&answer.to_plot()))?;
+    args.page.write(args.force, words, || answer.to_page())?;
     match format {
         AnswerFormat::Json => print_json(&answer.json())?,
+        AnswerFormat::Csv => print_text(&answer.to_csv())?,
         AnswerFormat::Markdown => print_text(&answer.to_markdown(&comparison.command(None)))?,
         AnswerFormat::Text => {
             print_text(&screen::wrap_text(&answer.format_answer(), screen::output_width()))?;
@@ -89,7 +100,6 @@ pub fn run_command(args: &args::CompareArgs, files: &Files, bounds: &Bounds, jso
 }
 
 /// The key that differs between the sides; with several jobs, the key is the job.
-        AnswerFormat::Csv => print_text(&answer.to_csv())?,
 struct VariedKey {
     key: String,
     values: Vec<String>,
@@ -155,7 +165,7 @@ impl ComparisonText<'_> {
                 metric.better_direction()
             ));
             match as_table {
-                true => text.push_str(&self.value_table(metric)),
+                true => text.push_str(&format!("{}\n", self.value_table(metric))),
                 false => self.side_lines(metric).iter().for_each(|line| text.push_str(&format!("{line}\n"))),
             }
             text.push('\n');
@@ -224,13 +234,13 @@ impl ComparisonText<'_> {
     }
 
     /// A row for each value, with its ratio to the first value and the verdict.
-    fn value_table(&self, metric: &Metric) -> String {
+    fn value_table(&self, metric: &Metric) -> tables::Table {
         let mut table = tables::new_table([self.key, printed_unit(metric), "against the first", "verdict"]);
         for (cell, value) in self.values.iter().enumerate() {
             let (ratio, verdict) = self.ratio_and_verdict(cell, metric);
             table.add_row([value.clone(), self.side_amount(metric, cell), ratio, verdict]);
         }
-        format!("{table}\n")
+        table
     }
 
     /// The ratio of a side to the first side, and the verdict in words.

@@ -7,6 +7,7 @@ mod tests;
 mod text;
 mod unflushed;
 
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -35,13 +36,14 @@ use crate::progress::ProgressLine;
 use crate::screen;
 
 /// Runs the command.
-pub fn run_command(args: &args::CrashArgs, files: &Files, json: bool) -> CommandResult {
+pub fn run_command(args: &args::CrashArgs, files: &Files, words: &[OsString], json: bool) -> CommandResult {
     if args.recipes {
         return plan::print_recipes(args, files, json);
     }
     if let Some(path) = &args.keep {
         outputs::prepare_output(path, false).map_err(|why| keep_error(path, &why))?;
     }
+    args.page.check_path(args.force, &args.target.iter().map(String::as_str).collect::<Vec<_>>())?;
     let plan = CrashPlan::from_args(args, files)?;
     print_warnings(&plan.warnings);
     let stop_requested = Arc::new(AtomicBool::new(false));
@@ -53,6 +55,7 @@ pub fn run_command(args: &args::CrashArgs, files: &Files, json: bool) -> Command
         interrupt::end_interrupted();
     }
     let report = result?;
+    args.page.write(args.force, words, || text::report_page(args, &plan, &report))?;
     match json {
         true => print_json(&text::report_json(args, &plan, &report))?,
         false => print_text(&text::format_report(args, &plan, &report, screen::output_width()))?,

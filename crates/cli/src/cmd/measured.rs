@@ -51,6 +51,7 @@ pub fn compare_results(args: &args::CompareArgs, files: &Files, json: bool) -> C
         ("--format markdown", args.format == Some(AnswerFormat::Markdown)),
         ("--format csv", args.format == Some(AnswerFormat::Csv)),
         ("--svg or --png", args.pictures.are_requested()),
+        ("--page", args.page.is_requested()),
         ("--out", args.out.is_some()),
         ("--force", args.force),
     ];

@@ -1,8 +1,9 @@
 //! `seekwise power-cut`: what power cuts during a job's run would lose, as tables, a curve and sentences.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 
-use seekwise::pictures::{draw_risk, draw_risk_terminal};
+use seekwise::pictures::{Page, draw_risk, draw_risk_terminal};
 use seekwise::power_cut::{Assurance, ClassLosses, CutReport, CutTime, LossCount, list_levels, list_settings};
 use seekwise::setup::Stack;
 use seekwise::time::Instant;
@@ -19,18 +20,31 @@ use crate::tables::{Table, choose_columns, mark_dispensable, mark_figures, mark_
 const CURVE_COLUMNS_AND_LINES: (usize, usize) = (108, 11);
 
 /// Runs the command.
-pub fn run_command(args: &args::PowerCutArgs, files: &Files, bounds: &Bounds, json: bool) -> CommandResult {
+pub fn run_command(
+    args: &args::PowerCutArgs,
+    files: &Files,
+    bounds: &Bounds,
+    words: &[OsString],
+    json: bool,
+) -> CommandResult {
     // Unknown columns are refused before the run.
     choose_columns(&mut [&mut empty_losses_table(), &mut empty_files_table()], &args.columns.names)?;
+    if args.force && !args.pictures.are_requested() && !args.page.is_requested() {
+        return Err(CommandError::new(
+            "--force: there is nothing to overwrite; expected --svg, --png or --page as well",
+        ));
+    }
     args.pictures.check_paths(args.force, &[&args.job, args.on.target_name()])?;
+    args.page.check_path(args.force, &[&args.job, args.on.target_name()])?;
     let setup = args.on.job_setup(files, &args.job);
     let progress = ProgressObserver::new();
     let result = seekwise::power_cut::power_cut(&setup, cut_time(args), bounds, &progress)?;
     drop(progress);
     let title = setup.title();
-    args.pictures.write(args.force, || {
-        draw_risk(&format!("{title}: what a power cut would lose, moment by moment"), &result.report)
-    })?;
+    let draw = || draw_risk(&format!("{title}: what a power cut would lose, moment by moment"), &result.report);
+    args.pictures.write(args.force, draw)?;
+    args.page
+        .write(args.force, words, || report_page(&title, &draw(), &result.when, &result.report, result.stack()))?;
     if json {
         print_json(&result.json(&setup))?;
     } else {
@@ -119,29 +133,11 @@ fn format_report(
     columns: &[String],
 ) -> Result<String, CommandError> {
     let width = screen::output_width();
-    let CutReport { cuts, elapsed_s, writes, flushes, .. } = report;
-    let instants = match when {
-        CutTime::Random(_) => format!("at random instants of {elapsed_s:.3} s"),
-        CutTime::At(_) => format!("of a run of {elapsed_s:.3} s"),
-        CutTime::After { pause, .. } => format!("each {} ms after the end of a run", pause.nanos() as f64 / 1e6),
-        CutTime::Off(_) => "in order, each after the end of a run".to_owned(),
-    };
-    let mut losses = empty_losses_table();
-    for (name, class_losses) in
-        [("acknowledged", &report.acknowledged_lost), ("  flushed", &report.flushed_lost), ("  FUA", &report.fua_lost)]
-    {
-        losses.add_row(losses_row(name, class_losses));
-    }
+    let mut losses = losses_table(report);
     let mut files = files_table(report);
     let mut tables: Vec<&mut Table> = [Some(&mut losses), files.as_mut()].into_iter().flatten().collect();
     choose_columns(&mut tables, columns)?;
-    let heading = format!(
-        "{title}: {cuts} {} {instants}; {writes} writes, {flushes} flushes",
-        match when {
-            CutTime::Off(_) => singular_or_plural(u64::from(*cuts), "power-off", "power-offs"),
-            _ => singular_or_plural(u64::from(*cuts), "cut", "cuts"),
-        }
-    );
+    let heading = format!("{title}: {}", cuts_words(when, report));
     let mut text = format!("{}\n\n{}\n\n", wrap_text(&heading, width), losses.draw(width));
     if let Some(files) = files {
         text.push_str(&format!("{}\n\n", files.draw(width)));
@@ -155,6 +151,55 @@ fn format_report(
         text.push_str(&format!("\n{}\n{curve}", wrap_text(&caption, width)));
     }
     Ok(text)
+}
+
+/// How many cuts there were and when, and of how many writes.
+fn cuts_words(when: &CutTime, report: &CutReport) -> String {
+    let CutReport { cuts, elapsed_s, writes, flushes, .. } = report;
+    let instants = match when {
+        CutTime::Random(_) => format!("at random instants of {elapsed_s:.3} s"),
+        CutTime::At(_) => format!("of a run of {elapsed_s:.3} s"),
+        CutTime::After { pause, .. } => format!("each {} ms after the end of a run", pause.nanos() as f64 / 1e6),
+        CutTime::Off(_) => "in order, each after the end of a run".to_owned(),
+    };
+    format!(
+        "{cuts} {} {instants}; {writes} writes, {flushes} flushes",
+        match when {
+            CutTime::Off(_) => singular_or_plural(u64::from(*cuts), "power-off", "power-offs"),
+            _ => singular_or_plural(u64::from(*cuts), "cut", "cuts"),
+        }
+    )
+}
+
+/// A row for each class of writes.
+fn losses_table(report: &CutReport) -> Table {
+    let mut losses = empty_losses_table();
+    for (name, class_losses) in
+        [("acknowledged", &report.acknowledged_lost), ("  flushed", &report.flushed_lost), ("  FUA", &report.fua_lost)]
+    {
+        losses.add_row(losses_row(name, class_losses));
+    }
+    losses
+}
+
+/// The report as a page; `picture` is the data at risk over time.
+fn report_page(title: &str, picture: &str, when: &CutTime, report: &CutReport, stack: &Stack) -> Page {
+    let sentences = report_sentences(report, when, stack);
+    let mut page = Page::new(format!("Does a power cut lose data of {title}?"), sentences[0].clone());
+    if report.at_risk_summary.bytes_max > 0 {
+        let caption = "Data that was acknowledged and not yet on the medium, over the run: the mean of each stretch of time, and the most.";
+        page.add_chart(picture, caption);
+    }
+    page.add_paragraph(&format!("{}.", cuts_words(when, report)));
+    sentences[1..].iter().for_each(|sentence| page.add_paragraph(sentence));
+    let tables = [("Writes that cuts lost", Some(losses_table(report))), ("Files after a cut", files_table(report))];
+    for (heading, table) in tables {
+        if let Some(table) = table {
+            let (heads, rows) = table.headings_and_rows();
+            page.add_table(heading, &heads, rows);
+        }
+    }
+    page
 }
 
 fn losses_row(name: &str, losses: &ClassLosses) -> Vec<String> {

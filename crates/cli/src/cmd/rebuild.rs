@@ -2,18 +2,17 @@
 
 use std::ffi::OsString;
 
-use seekwise::outputs::{prepare_output, write_whole};
 use seekwise::pictures::{Picture, draw_svg};
 use seekwise::rebuild::{
     ArrayAnswer, ArrayPhase, ArrayTask, ArrayUsers, Computation, PolicyAnswer, PolicyAnswers, RebuildSetup, TaskTerms,
     TimelinePoint, array_settings, render_page, round_figure as short,
 };
-use seekwise::{Error, Files, Setup};
+use seekwise::{Files, Setup};
 
 use super::{print_json, print_text};
 use crate::args::{ArrayArgs, RebuildArgs, ScrubArgs};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
-use crate::output::print_to_stderr;
+use crate::pages::command_line;
 use crate::progress::ProgressObserver;
 use crate::screen::{self, wrap_text};
 use crate::tables::{Table, mark_figures_from, new_table};
@@ -54,29 +53,21 @@ fn question(args: &ArrayArgs, terms: TaskTerms, files: &Files) -> RebuildSetup {
 }
 
 fn run_task(args: &ArrayArgs, question: &RebuildSetup, words: &[OsString], json: bool) -> CommandResult {
-    if args.force && args.page.is_none() && !args.pictures.are_requested() {
+    if args.force && !args.page.is_requested() && !args.pictures.are_requested() {
         return Err(CommandError::new(
             "--force: there is nothing to overwrite; expected --page, --svg or --png as well",
         ));
     }
     args.pictures.check_paths(args.force, &[&args.target])?;
-    if let Some(path) = &args.page {
-        prepare_output(path, args.force).map_err(|why| Error::of_file(path, &why))?;
-    }
+    args.page.check_path(args.force, &[&args.target])?;
     let progress = ProgressObserver::new();
     let answers = question.answer(&args.policy, &progress)?;
     drop(progress);
     args.pictures.write(args.force, || draw_timeline(&answers[0]))?;
-    if let Some(path) = &args.page {
-        let page = render_page(
-            &question.title(&answers[0].answer),
-            &answers,
-            &question.notes(&answers, args.bits_per_error),
-            &command_line(words),
-        );
-        write_whole(path, page.as_bytes(), args.force).map_err(|why| Error::of_file(path, &why))?;
-        print_to_stderr(format!("Page: {}", path.display()));
-    }
+    args.page.write_html(args.force, || {
+        let (title, notes) = (question.title(&answers[0].answer), question.notes(&answers, args.bits_per_error));
+        render_page(&title, &answers, &notes, &command_line(words))
+    })?;
     if json {
         print_json(&PolicyAnswers { policies: &answers })?;
     } else {
@@ -116,21 +107,6 @@ fn format_answers(args: &ArrayArgs, question: &RebuildSetup, answers: &[PolicyAn
         text += &format!("\n\n{}", timeline_table(&only.answer).draw(width));
     }
     format!("{text}\n\n{}", paragraphs(question.notes(answers, args.bits_per_error)))
-}
-
-/// The command without the files that it wrote, as it can be pasted.
-fn command_line(words: &[OsString]) -> String {
-    let mut line = "seekwise".to_owned();
-    let mut words = words.iter().skip(1).map(|word| word.to_string_lossy());
-    while let Some(word) = words.next() {
-        match word.split_once('=').map_or(&*word, |(option, _)| option) {
-            "--page" | "--svg" | "--png" if word.contains('=') => {}
-            "--page" | "--svg" | "--png" => drop(words.next()),
-            "--force" => {}
-            _ => line += &format!(" {}", seekwise::shell::quote_for_shell(&word)),
-        }
-    }
-    line
 }
 
 /// How long it takes, and for how long nothing more may be lost.
@@ -228,17 +204,4 @@ fn timeline_table(answer: &ArrayAnswer) -> Table {
         ]);
     }
     table
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_names_no_file_that_it_wrote() {
-        let words =
-            ["/x/seekwise", "rebuild", "--on", "a b", "--page", "p.html", "--png=p.png", "--force", "--users", "5"];
-        let line = command_line(&words.map(OsString::from));
-        assert_eq!(line, "seekwise rebuild --on 'a b' --users 5");
-    }
 }

@@ -1,7 +1,10 @@
 //! `seekwise validate`: replays a measured trace on a simulated drive, and compares the response times.
 
+use std::ffi::OsString;
+
 use seekwise::Files;
-use seekwise::pictures::draw_distributions;
+use seekwise::pictures::{Page, draw_distributions};
+use seekwise::reading::display_name;
 use seekwise::validate::{
     ForeignParameter, OffRequests, ResponseErrors, Timing, Validation, ValidationOptions, ValidationResult, quantile,
 };
@@ -19,14 +22,15 @@ const SHARES: [(f64, &str); 7] =
     [(0.01, "1 %"), (0.1, "10 %"), (0.25, "25 %"), (0.5, "50 %"), (0.75, "75 %"), (0.9, "90 %"), (0.99, "99 %")];
 
 /// Runs the command.
-pub fn run_command(args: &args::ValidateArgs, files: &Files, json: bool) -> CommandResult {
+pub fn run_command(args: &args::ValidateArgs, files: &Files, words: &[OsString], json: bool) -> CommandResult {
     choose_columns(&mut empty_tables().each_mut(), &args.columns.names)?;
-    if args.force && !args.pictures.are_requested() && args.log.is_none() {
+    if args.force && !args.pictures.are_requested() && !args.page.is_requested() && args.log.is_none() {
         return Err(CommandError::new(
-            "--force: there is nothing to overwrite; expected --svg, --png or --log as well",
+            "--force: there is nothing to overwrite; expected --svg, --png, --page or --log as well",
         ));
     }
     args.pictures.check_paths(args.force, &[&args.trace, &args.drive])?;
+    args.page.check_path(args.force, &[&args.trace, &args.drive])?;
     let mut options = ValidationOptions::new(files, &args.drive);
     options.timing = match args.replay {
         ReplayTiming::Think => Timing::Think,
@@ -39,6 +43,7 @@ pub fn run_command(args: &args::ValidateArgs, files: &Files, json: bool) -> Comm
     drop(progress);
     let ValidationResult { drive, samples, doubts, .. } = &result;
     args.pictures.write(args.force, || draw_distributions(&drive.title, samples))?;
+    args.page.write(args.force, words, || validation_page(display_name(&args.trace), &result))?;
     if json {
         print_json(&result.json())?;
     } else {
@@ -66,18 +71,8 @@ fn judge_demerits(found: &Validation, limit_percent: f64) -> CommandAnswer {
 /// The most kinds of requests in the table; further ones deviate little.
 const MOST_SHOWN: usize = 8;
 
-/// The kinds of requests whose simulated times deviate by more than chance, the keys that decide their times, and parameters of
-/// the drive that are not modelled and may be the reason.
-fn deviations_text(
-    off: &[OffRequests],
-    not_modelled: &[ForeignParameter],
-    all: &ResponseErrors,
-    mut table: Table,
-) -> String {
-    let width = screen::output_width();
-    let Some(first) = off.first() else {
-        return wrap_text("No kind of request is off by more than chance.", width);
-    };
+/// Adds the kinds of requests whose simulated times deviate by more than chance.
+fn add_deviations(table: &mut Table, off: &[OffRequests]) {
     for (index, kind) in off.iter().enumerate().take(MOST_SHOWN) {
         table.add_row([
             format!("{}. {}", index + 1, kind.circumstance.words()),
@@ -88,7 +83,15 @@ fn deviations_text(
             format!("{:.3}", kind.demerit_without_ms),
         ]);
     }
-    let mut lines = vec![format!(
+}
+
+/// Sentences on the requests that deviate most: the keys that decide their times, and parameters of the drive that are not modelled and may
+/// be the reason.
+fn deviation_sentences(off: &[OffRequests], not_modelled: &[ForeignParameter], all: &ResponseErrors) -> Vec<String> {
+    let Some(first) = off.first() else {
+        return vec!["No kind of request is off by more than chance.".to_owned()];
+    };
+    let mut sentences = vec![format!(
         "Off most, by more than chance: {}. Without them the demerit of all is {:.3} ms instead of {:.3}. Keys that decide \
          their times: {}.",
         first.sentence(all.n as usize),
@@ -98,7 +101,7 @@ fn deviations_text(
     )];
     let more = off.len().saturating_sub(MOST_SHOWN);
     if more > 0 {
-        lines.push(format!("{more} more are off by less in sum; --json has them."));
+        sentences.push(format!("{more} more are off by less in sum; --json has them."));
     }
     for parameter in not_modelled {
         let concerns = |kind: &OffRequests| {
@@ -109,11 +112,10 @@ fn deviations_text(
             shown.filter(|(_, kind)| concerns(kind)).map(|(index, _)| (index + 1).to_string()).collect();
         if !numbers.is_empty() {
             let (key, value) = (&parameter.key, &parameter.says);
-            lines.push(format!("Not modelled, and may be why ({}): {key} = {value}", numbers.join(", ")));
+            sentences.push(format!("Not modelled, and may be why ({}): {key} = {value}", numbers.join(", ")));
         }
     }
-    let wrapped: Vec<_> = lines.iter().map(|line| wrap_text(line, width)).collect();
-    format!("{}\n\n{}", table.draw(width), wrapped.join("\n\n"))
+    sentences
 }
 
 /// Empty tables: the errors, the distributions side by side, and the kinds of requests that deviate.
@@ -141,8 +143,9 @@ fn empty_tables() -> [Table; 3] {
     [errors, quantiles, off]
 }
 
-fn format_validation(result: &ValidationResult, columns: &[String]) -> Result<String, CommandError> {
-    let ValidationResult { drive, samples, errors: found, off, .. } = result;
+/// The tables of a result: the errors, the distributions side by side, and the kinds of requests that deviate.
+fn result_tables(result: &ValidationResult) -> [Table; 3] {
+    let ValidationResult { samples, errors: found, off, .. } = result;
     let [mut errors, mut quantiles, mut deviations] = empty_tables();
     for (name, kind_errors) in [("all", &found.all), ("reads", &found.reads), ("writes", &found.writes)] {
         errors.add_row(errors_row(name, kind_errors));
@@ -161,11 +164,48 @@ fn format_validation(result: &ValidationResult, columns: &[String]) -> Result<St
         }
         quantiles.add_row(cells);
     }
+    add_deviations(&mut deviations, off);
+    [errors, quantiles, deviations]
+}
+
+fn format_validation(result: &ValidationResult, columns: &[String]) -> Result<String, CommandError> {
+    let ValidationResult { drive, errors: found, off, .. } = result;
+    let [mut errors, mut quantiles, mut deviations] = result_tables(result);
     choose_columns(&mut [&mut errors, &mut quantiles, &mut deviations], columns)?;
     let width = screen::output_width();
-    let deviations = deviations_text(off, &drive.not_modelled, &found.all, deviations);
-    let title = wrap_text(&drive.title, width);
-    Ok(format!("{title}\n\n{}\n\n{}\n\n{deviations}", errors.draw(width), quantiles.draw(width)))
+    let sentences = deviation_sentences(off, &drive.not_modelled, &found.all);
+    let tables = [&errors, &quantiles, &deviations].into_iter().filter(|table| !table.is_empty());
+    let blocks = tables.map(|table| table.draw(width)).chain(sentences.iter().map(|line| wrap_text(line, width)));
+    Ok(std::iter::once(wrap_text(&drive.title, width)).chain(blocks).collect::<Vec<_>>().join("\n\n"))
+}
+
+/// The result as a page.
+fn validation_page(trace: &str, result: &ValidationResult) -> Page {
+    let ValidationResult { drive, samples, errors, off, doubts, .. } = result;
+    let all = &errors.all;
+    let answer = format!(
+        "{} requests take {:.3} ms on average, and {:.3} ms in the model ({:+.1} %). The demerit, by which the two distributions of times \
+         differ, is {:.3} ms ({:.1} % of the mean).",
+        all.n,
+        all.mean_measured_ms,
+        all.mean_simulated_ms,
+        all.mean_error_percent(),
+        all.demerit_ms,
+        all.demerit_percent
+    );
+    let mut page =
+        Page::new(format!("Does the model of {} take as long as the drive did in {trace}?", drive.title), answer);
+    let caption = "Response times, measured and simulated: how many of 100 requests took at most so long.";
+    page.add_chart(&draw_distributions(&drive.title, samples), caption);
+    doubts.iter().for_each(|doubt| page.add_paragraph(&format!("Note: {doubt}.")));
+    let headings = ["Errors of the mean, and demerits", "Response times by share of requests", "Requests that are off"];
+    for (heading, table) in headings.into_iter().zip(result_tables(result)) {
+        let (heads, rows) = table.headings_and_rows();
+        page.add_table(heading, &heads, rows);
+    }
+    let sentences = deviation_sentences(off, &drive.not_modelled, all);
+    sentences.iter().for_each(|sentence| page.add_paragraph(sentence));
+    page
 }
 
 fn errors_row(name: &str, errors: &ResponseErrors) -> [String; 7] {

@@ -8,6 +8,7 @@ use seekwise::crash::{
     CheckProof, CrashFinding, CrashTrial, CrashVerdict, InstantReason, LostWrite, MinimalSet, NoticedChange,
     ShrinkResult, landing_time,
 };
+use seekwise::pictures::Page;
 use seekwise::power_cut::{list_levels, list_settings};
 use seekwise::time::Instant;
 use serde_json::{Value, json};
@@ -71,47 +72,75 @@ fn report_title(args: &args::CrashArgs, plan: &CrashPlan) -> String {
     format!("{} on {}{set}", display_name(name), display_name(&plan.target))
 }
 
-/// The report as text, wrapped to `width`.
-pub fn format_report(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashReport, width: usize) -> String {
+/// The session: how long it took, and its requests.
+fn session_sentence(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashReport) -> String {
     let outcome = &report.outcome;
     let (from, to) = report.recorded.history.marked_span().unwrap_or((Instant::ZERO, Instant::ZERO));
     let promises = report.recorded.history.promises_until(to).count();
-    let head = format!(
+    format!(
         "{}: {:.1} s of the disk's time, {} writes, {} flushes, {promises} promises.",
         report_title(args, plan),
         to_seconds(to) - to_seconds(from),
         outcome.writes.len(),
         report.recorded.receipt.flushes
-    );
-    let mut text = format!("{}\n\n{}\n\n", wrap_text(&head, width), outcome_table(report));
+    )
+}
+
+/// The report as text, wrapped to `width`.
+pub fn format_report(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashReport, width: usize) -> String {
+    let head = wrap_text(&session_sentence(args, plan, report), width);
+    let paragraphs = report_paragraphs(args, plan, report, width).join("\n\n");
+    format!("{head}\n\n{}\n\n{paragraphs}", outcome_table(report))
+}
+
+/// The report as a page.
+pub fn report_page(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashReport) -> Page {
+    let tried = modelled_trials(report).count();
+    let bad = modelled_trials(report).filter(|tried| tried.is_bad()).count();
+    let answer = match bad {
+        0 => format!("Yes: {tried} cuts, and after none of them anything was lost that had been promised, or damaged."),
+        _ => format!("No: after {bad} of {tried} cuts something was lost that had been promised, or damaged."),
+    };
+    let question = format!("Does {} keep its promises after a power cut?", report_title(args, plan));
+    let mut page = Page::new(question, answer);
+    let (heads, rows) = outcome_table(report).headings_and_rows();
+    page.add_table("Cuts by what the check found", &heads, rows);
+    page.add_paragraph(&session_sentence(args, plan, report));
+    let paragraphs = report_paragraphs(args, plan, report, PAGE_WIDTH);
+    paragraphs.iter().for_each(|paragraph| page.add_paragraph(paragraph.trim()));
+    page
+}
+
+/// A width at which no line of a page is wrapped: the browser does that.
+const PAGE_WIDTH: usize = 1 << 20;
+
+/// The report after its table, wrapped to `width`.
+fn report_paragraphs(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashReport, width: usize) -> Vec<String> {
+    let outcome = &report.outcome;
     let tried = outcome.tried.len();
-    text.push_str(&wrap_text(
-        &format!("Checked: the {} different media among {tried}. {}", outcome.checked, disk_verdict(args, report)),
-        width,
-    ));
-    text.push_str(&format!("\n\n{}", wrap_text(&weighting_text(plan, report), width)));
-    text.push_str(&format!("\n\n{}", wrap_text(&proof_text(&report.proof), width)));
+    let checked =
+        format!("Checked: the {} different media among {tried}. {}", outcome.checked, disk_verdict(args, report));
+    let mut paragraphs = vec![checked, weighting_text(plan, report), proof_text(&report.proof)];
     for (verdict, (state, _)) in &outcome.first {
         if let Some(tried) = outcome.tried.iter().find(|tried| tried.state == *state) {
-            text.push_str(&format!(
-                "\n\n{}",
-                wrap_text(&format!("The first {}: {}.", verdict.words(), trial_text(tried)), width)
-            ));
+            paragraphs.push(format!("The first {}: {}.", verdict.words(), trial_text(tried)));
         }
     }
+    paragraphs.iter_mut().for_each(|paragraph| *paragraph = wrap_text(paragraph, width));
     if let Some((tried, shrunk)) = &report.shrunk {
-        text.push_str(&format!("\n\n{}", fewest_writes_text(report, tried, shrunk, width)));
+        paragraphs.push(fewest_writes_text(report, tried, shrunk, width));
         let known = matches!(&plan.system, Some(system) if system.name() == "ext4") || plan.system.is_none();
         if let (Some(system), ShrinkResult::To { .. }, false) = (&plan.system, shrunk, known) {
             let words =
                 format!("Only ext4 is analysed, so what these writes were for on {} is unknown.", system.name());
-            text.push_str(&format!("\n\n{}", wrap_text(&words, width)));
+            paragraphs.push(wrap_text(&words, width));
         }
     }
     if report.outcome.tried.iter().any(|tried| tried.finding.verdict > CrashVerdict::Consistent) {
-        text.push_str(&unflushed::missing_data_text(report, width));
+        let missing = unflushed::missing_data_text(report, width);
+        paragraphs.extend(missing.split("\n\n").filter(|text| !text.is_empty()).map(str::to_owned));
     }
-    text
+    paragraphs
 }
 
 /// The columns of the table of outcomes, each with the reasons for instants of cuts that it counts.
