@@ -308,10 +308,28 @@ export interface Sentence {
   says: string;
 }
 
+/** The answer in short, and the lines of its picture; if it needs several sentences, the lines are these. */
+export interface Brief {
+  says: string;
+  lines: BriefLine[];
+}
+
+export interface BriefLine {
+  says: string;
+  cases: BriefCase[];
+}
+
+/** How many times as good the changed side is. */
+export interface BriefCase {
+  ratio: Figure;
+  verdict: Outcome;
+}
+
 /** Several reports that answer one question: crates/lab/src/report/review.rs. */
 export interface Review {
   title: string;
   question: string;
+  brief: Brief;
   answer: Sentence[];
   introduction: string[];
   command: string;

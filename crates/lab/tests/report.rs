@@ -2,7 +2,7 @@
 //! agree on its data. `SEEKWISE_UPDATE=1` writes the page's list of parts from the model's.
 
 use seekwise_disk::record::Part;
-use seekwise_lab::report::review::{Chapter, ReviewReport};
+use seekwise_lab::report::review::{BriefAnswer, BriefCase, BriefLine, Chapter, ReviewReport};
 use seekwise_lab::report::{Report, ReportArray, ReportMember, render_html};
 use serde_json::Value;
 
@@ -93,7 +93,11 @@ fn collect_missing(value: &Value, missing: &mut Vec<String>) {
 #[test]
 fn page_types_name_every_field_of_a_review() {
     let chapter = Chapter { why: Some(String::new()), ..Chapter::default() };
-    let review = ReviewReport { chapters: vec![chapter], ..ReviewReport::default() };
+    let brief = BriefAnswer {
+        lines: vec![BriefLine { cases: vec![BriefCase::default()], ..BriefLine::default() }],
+        ..BriefAnswer::default()
+    };
+    let review = ReviewReport { chapters: vec![chapter], brief, ..ReviewReport::default() };
     let mut missing = Vec::new();
     collect_missing(&serde_json::to_value(&review).expect("plain data"), &mut missing);
     assert!(missing.is_empty(), "web/src/report.ts does not know {missing:?}");

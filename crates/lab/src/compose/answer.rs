@@ -5,7 +5,7 @@
 mod changes;
 
 use crate::finding::ClaimAnswer;
-use crate::report::review::{AnswerSentence, Chapter};
+use crate::report::review::{AnswerSentence, BriefAnswer, Chapter};
 use crate::report::{ReportBest, ReportClaim, ReportShare};
 
 /// The sentences of the answer; the first one answers the review's question.
@@ -29,6 +29,34 @@ pub fn summarize_review(chapters: &[Chapter]) -> Vec<AnswerSentence> {
         (None, _) => {}
     }
     sentences
+}
+
+/// The answer in short: the level that is best most often, or in how many cases each change gains and loses.
+pub fn brief_answer(chapters: &[Chapter]) -> BriefAnswer {
+    let best_rows: Vec<&ReportBest> = chapters.iter().flat_map(|chapter| &chapter.report.best).collect();
+    if best_rows.is_empty() {
+        return changes::brief_answer_on_changes(chapters);
+    }
+    let claims: Vec<&ReportClaim> = chapters.iter().flat_map(|chapter| &chapter.report.claims).collect();
+    let model_doubted = ReproductionCounts::from_claims(&claims).is_some_and(|counts| counts.mostly_fails());
+    let says = brief_best_level(&best_rows, model_doubted).unwrap_or_default();
+    BriefAnswer { says, lines: Vec::new() }
+}
+
+/// The level that is best for most kinds of work, and the one that falls behind least.
+fn brief_best_level(rows: &[&ReportBest], model_doubted: bool) -> Option<String> {
+    let factor = &rows.first()?.factor;
+    let rows: Vec<&ReportBest> = rows.iter().copied().filter(|row| row.factor == *factor).collect();
+    let levels = level_standings(&rows);
+    let (most, safest) = (most_often_best(&levels)?, least_behind(&levels)?);
+    let named = |level: &str| if level.parse::<f64>().is_ok() { format!("{factor} {level}") } else { level.to_owned() };
+    let best = if model_doubted { "In this model, best" } else { "Best" };
+    let floor = format!("never below {:.0} % of the best", 100.0 * safest.worst_ratio);
+    let lead = format!("{best} or as good for {} of {} kinds of work: {}", most.wins, rows.len(), named(most.name));
+    Some(match safest.name == most.name {
+        true => format!("{lead}, {floor}."),
+        false => format!("{lead}; {floor}: {}.", named(safest.name)),
+    })
 }
 
 /// How a level does over all kinds of work.
@@ -82,6 +110,11 @@ fn most_often_best<'l, 'a>(levels: &'l [LevelStanding<'a>]) -> Option<&'l LevelS
     levels.iter().rev().max_by_key(|level| level.wins)
 }
 
+/// The level whose worst kind of work is the least bad; the first one of equals.
+fn least_behind<'l, 'a>(levels: &'l [LevelStanding<'a>]) -> Option<&'l LevelStanding<'a>> {
+    levels.iter().rev().max_by(|one, other| one.worst_ratio.total_cmp(&other.worst_ratio))
+}
+
 /// The sentence on the level that is best for most kinds of work, and how far it falls behind in the worst of them. If another level falls
 /// behind less, the sentence recommends that one for all kinds. If `model_doubted`, it speaks of the model alone.
 fn best_level_sentence(
@@ -91,7 +124,7 @@ fn best_level_sentence(
     model_doubted: bool,
 ) -> Option<String> {
     let most = most_often_best(levels)?;
-    let safest = levels.iter().rev().max_by(|one, other| one.worst_ratio.total_cmp(&other.worst_ratio))?;
+    let safest = least_behind(levels)?;
     let percent = |level: &LevelStanding<'_>| format!("{:.0} % of the best", 100.0 * level.worst_ratio);
     let kinds = rows.len();
     let LevelStanding { name, wins, worst_work: work, .. } = most;
@@ -233,6 +266,27 @@ mod tests {
             said(&rows[..2]),
             "Of segments, 64 is best, or as good, for 2 of 2 kinds of work, and never worse than 100 % of the best."
         );
+    }
+
+    #[test]
+    fn in_short_the_best_level_stands_beside_the_one_that_falls_least() {
+        let share = |(level, ratio): (&str, f64)| {
+            let (level, alike) = (level.to_owned(), ratio > 0.98);
+            ReportShare { level, ratio, alike, ..ReportShare::default() }
+        };
+        let row = |ratios: [f64; 2]| {
+            let levels = ["64", "adaptive"].into_iter().zip(ratios).map(share).collect();
+            ReportBest { factor: "segments".to_owned(), levels, ..ReportBest::default() }
+        };
+        let said = |best: Vec<ReportBest>| {
+            let report = Report { best, ..Report::default() };
+            brief_answer(&[Chapter { report, ..Chapter::default() }])
+        };
+        let brief = said(vec![row([1.0, 0.9]), row([1.0, 0.97]), row([0.5, 1.0])]);
+        let words = "Best or as good for 2 of 3 kinds of work: segments 64; never below 90 % of the best: adaptive.";
+        assert_eq!((&brief.says[..], brief.lines.len()), (words, 0));
+        let alone = said(vec![row([1.0, 0.9]), row([1.0, 0.97])]).says;
+        assert_eq!(alone, "Best or as good for 2 of 2 kinds of work: segments 64, never below 100 % of the best.");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::page::{escape_text, write_page, write_to_string};
 use super::{Report, noscript};
+use crate::outcome::Outcome;
 
 /// The report of a review.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -17,6 +18,8 @@ pub struct ReviewReport {
     pub title: String,
     /// The question, as a sentence.
     pub question: String,
+    /// The answer in as few words as it takes, for the first screen.
+    pub brief: BriefAnswer,
     /// The answer in plain sentences.
     pub answer: Vec<AnswerSentence>,
     /// The background of the question: who asked it and on what, paragraph by paragraph.
@@ -27,6 +30,31 @@ pub struct ReviewReport {
     pub hash: String,
     /// The parts, in the review's order.
     pub chapters: Vec<Chapter>,
+}
+
+/// The answer in short, with the cases that its picture shows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct BriefAnswer {
+    /// The answer in a sentence; empty if it needs several, which are those of `lines`, or if nothing was compared.
+    pub says: String,
+    /// Lines of the picture. Empty if the answer is the best level of a factor; [`Report::best`] has these.
+    pub lines: Vec<BriefLine>,
+}
+
+/// Cases of a change.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct BriefLine {
+    /// What the change does; the name of a part if there is only one change.
+    pub says: String,
+    pub cases: Vec<BriefCase>,
+}
+
+/// A case of a change: one cell of one part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct BriefCase {
+    /// How many times as good the changed side is: the ratio, or its inverse if less is better.
+    pub ratio: f64,
+    pub verdict: Outcome,
 }
 
 /// A sentence of the answer.
@@ -100,6 +128,10 @@ mod tests {
         let review = ReviewReport {
             title: hostile.clone(),
             question: hostile.clone(),
+            brief: BriefAnswer {
+                says: hostile.clone(),
+                lines: vec![BriefLine { says: hostile.clone(), cases: Vec::new() }],
+            },
             answer: vec![AnswerSentence { about: hostile.clone(), says: hostile.clone() }],
             introduction: vec![hostile.clone()],
             command: hostile.clone(),

@@ -204,6 +204,7 @@ fn write_review_page(
     let content = page::ReviewReport {
         title: review.title.clone(),
         question: review.question.clone(),
+        brief: compose::answer::brief_answer(&chapters),
         answer: compose::answer::summarize_review(&chapters),
         introduction: review.paragraphs().collect(),
         command: COMMAND.to_owned(),

@@ -7,7 +7,7 @@
 use crate::compose::parts::{is_held_level, level_in_words};
 use crate::finding::{CellCase, CellTally, join_words};
 use crate::outcome::{DifferenceWords, Outcome};
-use crate::report::review::{AnswerSentence, Chapter};
+use crate::report::review::{AnswerSentence, BriefAnswer, BriefCase, BriefLine, Chapter};
 use crate::report::{JudgedCases, ReportVerdict};
 
 /// Ratio of the ends of a range from which on the range is given part by part: about half an order of magnitude.
@@ -26,6 +26,37 @@ pub(crate) fn sentences_on_changes(chapters: &[Chapter], else_all_parts: bool) -
     let outcomes = all.iter().enumerate().flat_map(|(index, change)| change.outcome_sentences(&all, are_named(index)));
     let combined = all.iter().enumerate().filter_map(|(index, change)| change.combined_sentence(&all[index + 1..]));
     outcomes.chain(combined).collect()
+}
+
+/// Changes that the answer in short names.
+const BRIEF_CHANGES: usize = 4;
+
+/// The answer in short on the changes that [`sentences_on_changes`] tells. If the question has halves, the first change of each answers it.
+pub(crate) fn brief_answer_on_changes(chapters: &[Chapter]) -> BriefAnswer {
+    let all = collect_changes(chapters, true);
+    let mut named: Vec<&JudgedChange<'_>> = Vec::new();
+    for change in &all {
+        let is_told = named.iter().any(|known| known.half.is_some() && known.half == change.half);
+        if !is_told && named.len() < BRIEF_CHANGES {
+            named.push(change);
+        }
+    }
+    match named[..] {
+        [only] => BriefAnswer { says: only.brief_sentence(), lines: only.lines_by_part() },
+        _ => {
+            let line = |change: &&JudgedChange<'_>| brief_line(change.brief_sentence(), change.brief_cases());
+            BriefAnswer { says: String::new(), lines: named.iter().map(line).collect() }
+        }
+    }
+}
+
+fn brief_line<'a>(says: String, cases: impl IntoIterator<Item = &'a ChangeCase<'a>>) -> BriefLine {
+    let brief = |case: &ChangeCase<'_>| {
+        let inverse = case.verdict.better == "lower";
+        let ratio = if inverse { case.cell.ratio.recip() } else { case.cell.ratio };
+        BriefCase { ratio, verdict: case.cell.outcome }
+    };
+    BriefLine { says, cases: cases.into_iter().map(brief).collect() }
 }
 
 /// A change, with the verdicts on it of all parts that answer one half of the review's question; of all parts if it has no halves.
@@ -118,15 +149,7 @@ impl<'a> JudgedChange<'a> {
         let other = all.iter().find(|other| self.has_cases_on_both_sides_of(other));
         let all_cases = || vec![CaseGroup { words: String::new(), cases: self.cases.clone() }];
         let groups = other.map_or_else(all_cases, |other| self.group_cases_by(other));
-        let loses = self.verdicts.iter().any(|verdict| verdict.loses);
-        let after_gains = if loses {
-            ", at a price,"
-        } else if self.verdicts.iter().any(|verdict| verdict.tempered) {
-            // A gain without a loss is tempered only by less work.
-            ", partly for less work,"
-        } else {
-            ""
-        };
+        let after_gains = self.after_gains();
         let named_factor = other.map(JudgedChange::varied_factor);
         let per_request = self.processor_time_per_request_text();
         let mut sentences: Vec<AnswerSentence> = Vec::new();
@@ -141,6 +164,47 @@ impl<'a> JudgedChange<'a> {
         let shortest = prices.min_by_key(|price| price.len());
         sentences.extend(shortest.map(|price| sentence("", format!("{}.", price.trim_start_matches("but ")))));
         sentences
+    }
+
+    /// What takes the gains back, in words after the word for a gain.
+    fn after_gains(&self) -> &'static str {
+        if self.verdicts.iter().any(|verdict| verdict.loses) {
+            ", at a price,"
+        } else if self.verdicts.iter().any(|verdict| verdict.tempered) {
+            // A gain without a loss is tempered only by less work.
+            ", partly for less work,"
+        } else {
+            ""
+        }
+    }
+
+    /// The cases that the answer in short counts: those by processor time for a request, if there are any.
+    fn brief_cases(&self) -> &[ChangeCase<'a>] {
+        if self.per_request.is_empty() { &self.cases } else { &self.per_request }
+    }
+
+    /// The change in a few words: in how many cases it gains and loses.
+    fn brief_sentence(&self) -> String {
+        // The half of the question that it answers, or its name.
+        let subject = self.half.unwrap_or(&self.verdicts[0].name);
+        if self.verdicts[0].verdict == Outcome::Refused {
+            return format!("{subject}: refused.");
+        }
+        let (words, after_gains) = match self.per_request.is_empty() {
+            true => (self.words, self.after_gains()),
+            false => (crate::outcome::PROCESSOR_TIME, ""),
+        };
+        let counts = CaseSummary { cases: self.brief_cases(), words, after_gains, named_factor: None }.brief_text();
+        let each = if self.per_request.is_empty() { "" } else { "for each request " };
+        format!("{subject}: {each}{counts}.")
+    }
+
+    /// A line for each part that judges this change.
+    fn lines_by_part(&self) -> Vec<BriefLine> {
+        let cases = self.brief_cases();
+        let summary = CaseSummary { cases, words: self.words, after_gains: "", named_factor: None };
+        let line = |part: &str| brief_line(part.to_owned(), cases.iter().filter(|case| case.part.heading == part));
+        summary.part_headings().into_iter().map(line).collect()
     }
 
     /// The sentence on this change together with the first of `others` that it can be combined with: each has cases on both sides of the
@@ -279,13 +343,43 @@ struct CaseSummary<'a> {
 }
 
 impl CaseSummary<'_> {
-    /// How many cases have each outcome, the most frequent first, and by how much they differ.
-    fn summary_text(&self) -> String {
-        let tally = CellTally::from_cells(self.cases.iter().map(|case| (case.cell.outcome, case.ratio)));
-        let [better, worse] = match self.words.is_speed() {
+    /// In how many cases it gains and loses; if in none, what most of them show.
+    fn brief_text(&self) -> String {
+        let tally = self.tally();
+        let [better, worse] = self.outcome_words();
+        let cells = tally.cell_count();
+        let mut effects = [(format!("{better}{}", self.after_gains), tally.better), (worse.to_owned(), tally.worse)];
+        effects.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let nothing = [("undecided".to_owned(), tally.undecided), ("no difference".to_owned(), tally.same)];
+        let most = nothing.into_iter().max_by_key(|(_, count)| *count);
+        let told = effects.into_iter().filter(|(_, count)| *count > 0);
+        let told: Vec<(String, usize)> =
+            if tally.better + tally.worse > 0 { told.collect() } else { most.into_iter().collect() };
+        let phrase = |(place, (word, count)): (usize, (String, usize))| match place {
+            0 if cells == 1 => word.trim_end_matches(',').to_owned(),
+            0 if count == cells => format!("{word} in all {cells} cases"),
+            0 => format!("{word} in {count} of {cells} cases"),
+            _ => format!("{word} in {count}"),
+        };
+        told.into_iter().enumerate().map(phrase).collect::<Vec<_>>().join(", ")
+    }
+
+    fn tally(&self) -> CellTally {
+        CellTally::from_cells(self.cases.iter().map(|case| (case.cell.outcome, case.ratio)))
+    }
+
+    /// The words for a gain and for a loss.
+    fn outcome_words(&self) -> [&'static str; 2] {
+        match self.words.is_speed() {
             true => ["faster", "slower"],
             false => [Outcome::Faster, Outcome::Slower].map(|outcome| self.words.outcome_word(outcome)),
-        };
+        }
+    }
+
+    /// How many cases have each outcome, the most frequent first, and by how much they differ.
+    fn summary_text(&self) -> String {
+        let tally = self.tally();
+        let [better, worse] = self.outcome_words();
         // The best case is named only if less than half of the cases gain; the worst always.
         let few_gain = 2 * tally.better < tally.cell_count();
         let mut all = [
@@ -480,6 +574,35 @@ mod tests {
         // In one part its name would say nothing.
         let alone = answer(&chapters[..1]);
         assert!(alone[0].contains("slower in 2, 0.50 to 0.93 times as fast (worst: depth 64)"), "{alone:?}");
+    }
+
+    #[test]
+    fn in_short_the_effects_are_counted_and_each_case_is_a_dot() {
+        let queue: Cells<'_> = &[("depth 1", NoDifference, 1.0); 5];
+        let queue: Vec<_> = queue.iter().copied().chain([("depth 8", Faster, 1.5), ("depth 9", Slower, 0.5)]).collect();
+        let mut cached = ReportVerdict { better: "lower".to_owned(), ..cache(&[("work a", Faster, 0.25)]) };
+        cached.set_price("but a power cut loses 1 write".to_owned(), true);
+        let said = |chapters: &[Chapter]| brief_answer_on_changes(chapters);
+        let both = said(&[chapter("One", vec![verdict(&IOPS, &queue), cached])]);
+        let lines: Vec<_> = both.lines.iter().map(|line| (&line.says[..], line.cases.len())).collect();
+        let queued = "The queue switched on: faster in 1 of 7 cases, slower in 1.";
+        assert_eq!(lines, [(queued, 7), ("The cache switched on: faster, at a price.", 1)]);
+        assert!(both.says.is_empty(), "its lines say it");
+        // Right is better: a quarter of the time is four times as good.
+        assert_eq!(both.lines[1].cases, [BriefCase { ratio: 4.0, verdict: Faster }]);
+        // A single change is drawn part by part.
+        let of = |heading: &str, cells| chapter(heading, vec![verdict(&IOPS, cells)]);
+        let one = said(&[of("One", &[("depth 1", Faster, 1.5)]), of("Two", &[("depth 1", Faster, 1.25)])]);
+        assert_eq!(one.says, "The queue switched on: faster in all 2 cases.");
+        assert_eq!(one.lines.iter().map(|line| &line.says[..]).collect::<Vec<_>>(), ["One", "Two"]);
+        let same = said(&[of("One", &[("depth 1", NotEnoughData, 1.5), ("depth 2", NoDifference, 1.0)])]).says;
+        assert_eq!(same, "The queue switched on: no difference in 1 of 2 cases.");
+        let half = |half: &str, chapter: Chapter| Chapter { half: Some(half.to_owned()), ..chapter };
+        let halves = said(&[half("In an array", of("One", &queue)), half("On files", of("Two", &queue[5..]))]);
+        let halves: Vec<_> = halves.lines.iter().map(|line| &line.says[..]).collect();
+        let array = "In an array: faster in 1 of 7 cases, slower in 1.";
+        assert_eq!(halves, [array, "On files: faster in 1 of 2 cases, slower in 1."]);
+        assert_eq!(said(&[]), BriefAnswer::default());
     }
 
     #[test]
