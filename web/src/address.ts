@@ -63,7 +63,7 @@ export function follow(choice: Chosen): void {
     const found = document.getElementById(place);
     if (found) reveal(found);
     found?.scrollIntoView();
-    found?.focus({ preventScroll: true });
+    (found?.querySelector<HTMLElement>(":scope > summary") ?? found)?.focus({ preventScroll: true });
   });
   if (location.hash !== "") restore();
 }

@@ -1,72 +1,45 @@
 // Every cell with every figure, to sort and to read off.
 
-import { press, select } from "./controls";
+import { keepFocus, select } from "./controls";
 import type { Choice } from "./choice";
 import type { Table } from "./csv";
 import { csvButton, files } from "./download";
 import { count, counted, numeric, number, shown } from "./format";
-import { el, scroller, section } from "./dom";
+import { el, section } from "./dom";
 import { arrivalsOf, mega, membersOf, OF_OPERATIONS, operationsOf, PROCESSOR, programs, QUANTILES } from "./metrics";
 import type { Cell, Report, Response } from "./report";
+import { sortable, type Column as Of } from "./table";
 
 /** More rows are shown when the reader asks: to lay out thousands takes seconds. */
 const ROWS = 300;
 
-interface Column {
-  name: string;
-  unit: string;
-  /** Text columns stand on the left, figures on the right. */
-  figure: boolean;
-  text: (cell: Cell) => string;
+interface Column extends Of<Cell> {
   /** As a file has it, with every digit. */
   value: (cell: Cell) => string | number | null | undefined;
-  order: (cell: Cell) => number | string;
 }
 
 /** The table; null for a single run, whose figures stand turned round. */
 export function cells(report: Report, choice: Choice): HTMLElement | null {
   if (report.cells.length < 2) return null;
   const columns = columnsOf(report);
-  const body = el("tbody", {});
-  const heads = columns.map((column) => heading(column));
   const bar = el("div", { class: "controls" });
-  const more = el("div", { class: "more" });
   const words = el("p", { class: "caption", "aria-live": "polite" });
-  heads.forEach(({ button }, index) => button.addEventListener("click", () => sortBy(choice, columns[index]!)));
-  const found = (): Cell[] => ordered(report, choice, columns);
-  let filled = "";
-  const fill = (): void => {
-    const view = JSON.stringify([
-      choice.option("cells.rows", ""),
-      sorting(choice),
-      ...report.factors.map((_, factor) => wanted(choice, factor)),
-    ]);
-    if (view === filled) return;
-    filled = view;
-    const all = found();
-    const shown = choice.option("cells.rows", "") === "all" ? all : all.slice(0, ROWS);
-    body.replaceChildren(...shown.map((cell) => row(cell, columns)));
-    more.replaceChildren(shown.length === all.length ? "" : rest(choice, shown.length, all.length));
-    bar.replaceChildren(...filters(report, choice));
-    words.textContent =
-      all.length === report.cells.length ? "" : `${count(all.length)} of ${counted(report.cells.length, "cell")}.`;
-    heads.forEach(({ head }, index) => mark(head, columns[index]!, sorting(choice)));
+  const found = (): Cell[] => report.cells.filter(({ levels }) => levels.every((level, factor) => ["", level].includes(wanted(choice, factor))));
+  const { element, sorted, fill } = sortable("cells", columns, choice, found, ROWS);
+  const update = (): void => {
+    fill();
+    keepFocus(bar, () => bar.replaceChildren(...filters(report, choice)));
+    const left = found().length;
+    words.textContent = left === report.cells.length ? "" : `${count(left)} of ${counted(report.cells.length, "cell")}.`;
   };
-  fill();
-  choice.watch(fill);
-  const table = el("table", { class: "cells" }, el("thead", {}, el("tr", {}, ...heads.map(({ head }) => head))), body);
-  const csv = csvButton("cells", () => asTable(columns, found()));
+  update();
+  choice.watch(update);
+  const csv = csvButton("cells", () => file(columns, sorted()));
   const lead = `All ${counted(report.cells.length, "cell")}. A heading sorts by its column. MB are 10⁶ bytes.`;
-  return section("cells", "All figures", lead, bar, words, files(csv), scroller("all cells", table), more);
+  return section("cells", "All figures", lead, bar, words, files(csv), element);
 }
 
-/** How many rows there are beyond those shown, and a button for them. */
-function rest(choice: Choice, shown: number, all: number): HTMLElement {
-  const button = press("Show all", "show all rows", () => choice.set("cells.rows", "all"));
-  return el("p", { class: "soft" }, `${count(shown)} of ${counted(all, "row")}; the CSV has all. `, button);
-}
-
-function asTable(columns: Column[], all: Cell[]): Table {
+function file(columns: Column[], all: Cell[]): Table {
   const head = columns.map(({ name, unit }) => (unit === "" ? name : `${name}, ${unit}`));
   return { head, rows: all.map((cell) => columns.map(({ value }) => value(cell))) };
 }
@@ -85,72 +58,12 @@ function wanted(choice: Choice, factor: number): string {
   return choice.option(`cells.only${factor}`, "");
 }
 
-/** By which column it is sorted, and which way. */
-interface Sorting {
-  column: string;
-  falling: boolean;
-}
-
-function sorting(choice: Choice): Sorting | null {
-  const word = choice.option("cells.sort", "");
-  return word === "" ? null : { column: word.replace(/^-/, ""), falling: word.startsWith("-") };
-}
-
-/** Sorts rising, or falling at the second press. */
-function sortBy(choice: Choice, { name }: Column): void {
-  const now = sorting(choice);
-  choice.set("cells.sort", now?.column === name && !now.falling ? `-${name}` : name);
-}
-
-/** The cells that the filters leave, sorted; equal ones keep the report's order. */
-function ordered(report: Report, choice: Choice, columns: Column[]): Cell[] {
-  const fits = ({ levels }: Cell): boolean =>
-    levels.every((level, factor) => ["", level].includes(wanted(choice, factor)));
-  const left = report.cells.filter(fits);
-  const now = sorting(choice);
-  const column = columns.find(({ name }) => name === now?.column);
-  return column && now ? sorted(left, column.order, now.falling) : left;
-}
-
-interface Heading {
-  head: HTMLTableCellElement;
-  button: HTMLButtonElement;
-}
-
-function heading({ name, unit, figure }: Column): Heading {
-  const button = el(
-    "button",
-    { type: "button" },
-    el("span", { class: "name" }, name),
-    unit === "" ? null : el("span", { class: "unit" }, unit),
-  );
-  return { button, head: el("th", { scope: "col", class: figure ? "figure" : "" }, button) };
-}
-
-function mark(head: HTMLElement, { name }: Column, now: Sorting | null): void {
-  if (now?.column === name) head.setAttribute("aria-sort", now.falling ? "descending" : "ascending");
-  else head.removeAttribute("aria-sort");
-}
-
-function row(cell: Cell, columns: Column[]): HTMLElement {
-  return el("tr", {}, ...columns.map(({ figure, text }) => el("td", { class: figure ? "figure" : "" }, text(cell))));
-}
-
-export function sorted(all: Cell[], order: (cell: Cell) => number | string, falling: boolean): Cell[] {
-  const sign = falling ? -1 : 1;
-  return [...all].sort((a, b) => {
-    const [x, y] = [order(a), order(b)];
-    if (typeof x === "string" || typeof y === "string") return sign * String(x).localeCompare(String(y), "en");
-    return sign * (x - y);
-  });
-}
-
 function columnsOf(report: Report): Column[] {
   const factors = report.factors.map(({ name, unit, levels }, index): Column => {
     const numbers = levels.every(numeric);
     const level = (cell: Cell): string => cell.levels[index] ?? "";
     const order = (cell: Cell): number | string => (numbers ? Number(level(cell)) : levels.indexOf(level(cell)));
-    return { name, unit: unit ?? "", figure: numbers, text: (cell) => shown(level(cell)), value: level, order };
+    return { name, unit: unit ?? "", figure: numbers, show: (cell) => shown(level(cell)), value: level, order };
   });
   const apart = report.cells.some(({ reads, writes, flushes }) => reads || writes || flushes);
   return [
@@ -171,7 +84,7 @@ function figureColumn(name: string, unit: string, read: (cell: Cell) => number |
     name,
     unit,
     figure: true,
-    text: (cell) => number(read(cell)),
+    show: (cell) => number(read(cell)),
     value: read,
     order: (cell) => read(cell) ?? Number.NEGATIVE_INFINITY,
   };
@@ -180,7 +93,7 @@ function figureColumn(name: string, unit: string, read: (cell: Cell) => number |
 function rates(): Column[] {
   const whole = (name: string, read: (cell: Cell) => number): Column => ({
     ...figureColumn(name, "", read),
-    text: (cell) => count(read(cell)),
+    show: (cell) => count(read(cell)),
   });
   return [
     whole("runs", ({ runs }) => runs),
@@ -247,5 +160,5 @@ function arrays({ cells: all }: Report): Column[] {
 function remarks({ cells: all }: Report): Column[] {
   if (all.every(({ flags }) => flags.length === 0)) return [];
   const text = ({ flags }: Cell): string => flags.join("; ");
-  return [{ name: "remarks", unit: "", figure: false, text, value: text, order: text }];
+  return [{ name: "remarks", unit: "", figure: false, show: text, value: text, order: text }];
 }

@@ -19,42 +19,10 @@ export type State = [name: string, value: string][];
 /** The name of a figure's own option. Those of the page's choice have no such form, but for a factor's level. */
 const OPTION = /^(?!at\.)[a-z]+\.[a-z]+[0-9]*$/;
 
-export class Choice {
-  metric: Metric;
-  /** What can be drawn. */
-  readonly metrics: Metric[];
-  /** The factor whose levels are told apart by colour and letter. */
-  compared: number;
-  /** The factor along the axis of bars; -1 when there is no other. */
-  grouped: number;
-  /** The chosen level of each factor, for figures that hold it fixed. */
-  levels: string[];
-  /** Levels of the compared factor that are hidden. */
-  hidden = new Set<string>();
-  /** What only one figure has to choose, by `figure.name`. */
-  private options = new Map<string, string>();
-  /** The state that the page opens with: an address need not say it. */
-  private readonly opening: Map<string, string>;
-
-  readonly factors: Factor[];
-  private readonly headlineReference: string | undefined;
-  private readonly cells = new Map<string, Cell>();
+/** Options by `figure.name`, and who wants to know of changes. */
+export class Options {
+  protected options = new Map<string, string>();
   private readonly watchers: (() => void)[] = [];
-
-  constructor(report: Report) {
-    const bare = report.factors.length === 0;
-    this.factors = bare ? [{ name: "run", unit: null, says: null, levels: ["this run"] }] : report.factors;
-    for (const cell of report.cells) {
-      this.cells.set(key(bare ? ["this run"] : cell.levels), cell);
-    }
-    this.metrics = metrics(report.cells);
-    this.metric = this.metrics[0]!;
-    this.headlineReference = report.verdicts[0]?.side_a;
-    this.compared = comparedFactor(report);
-    this.grouped = groupedFactor(this.factors, this.compared);
-    this.levels = openingLevels(report, this.factors);
-    this.opening = this.whole();
-  }
 
   /** Calls back after each change. */
   watch(watcher: () => void): void {
@@ -76,14 +44,58 @@ export class Choice {
     this.change(() => (value === null ? this.options.delete(name) : this.options.set(name, value)));
   }
 
-  /** All that differs from what the page opens with, as words for an address. */
   state(): State {
+    return [...this.options];
+  }
+
+  restore(state: State): void {
+    this.change(() => void (this.options = new Map(state.filter(([name]) => OPTION.test(name)))));
+  }
+}
+
+export class Choice extends Options {
+  metric: Metric;
+  /** What can be drawn. */
+  readonly metrics: Metric[];
+  /** The factor whose levels are told apart by colour and letter. */
+  compared: number;
+  /** The factor along the axis of bars; -1 when there is no other. */
+  grouped: number;
+  /** The chosen level of each factor, for figures that hold it fixed. */
+  levels: string[];
+  /** Levels of the compared factor that are hidden. */
+  hidden = new Set<string>();
+  /** The state that the page opens with: an address need not say it. */
+  private readonly opening: Map<string, string>;
+
+  readonly factors: Factor[];
+  private readonly headlineReference: string | undefined;
+  private readonly cells = new Map<string, Cell>();
+
+  constructor(report: Report) {
+    super();
+    const bare = report.factors.length === 0;
+    this.factors = bare ? [{ name: "run", unit: null, says: null, levels: ["this run"] }] : report.factors;
+    for (const cell of report.cells) {
+      this.cells.set(key(bare ? ["this run"] : cell.levels), cell);
+    }
+    this.metrics = metrics(report.cells);
+    this.metric = this.metrics[0]!;
+    this.headlineReference = report.verdicts[0]?.side_a;
+    this.compared = comparedFactor(report);
+    this.grouped = groupedFactor(this.factors, this.compared);
+    this.levels = openingLevels(report, this.factors);
+    this.opening = this.whole();
+  }
+
+  /** All that differs from what the page opens with, as words for an address. */
+  override state(): State {
     const changed = [...this.whole()].filter(([name, value]) => this.opening.get(name) !== value);
     return [...changed, ...[...this.hidden].map((level): [string, string] => ["hide", level])];
   }
 
   /** The other way round: what `state` does not name is as the page opens with it. What does not fit is left out. */
-  restore(state: State): void {
+  override restore(state: State): void {
     const wanted = new Map([...this.opening, ...state]);
     const place = (name: string): number => this.factors.findIndex((factor) => factor.name === wanted.get(name));
     this.change(() => {

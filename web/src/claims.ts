@@ -24,10 +24,13 @@ export function claims({ claims: all }: Report): HTMLElement | null {
   return section("claims", "Findings of the source studies", cameAgain(all), files(csv), list);
 }
 
+/** The answer to a finding of which some is not checked. */
+export const IN_PART = "reproduced in part";
+
 /** How many came out again, in a sentence. */
 export function cameAgain(all: Claim[]): string {
   const run = all.filter(({ reproduced }) => reproduced !== null);
-  const part = run.filter(({ answer }) => answer === "reproduced in part").length;
+  const part = run.filter(({ answer }) => answer === IN_PART).length;
   const held = run.filter(({ reproduced }) => reproduced === true).length - part;
   const pending = all.filter((claim) => claim.reproduced === null && claim.pending !== null).length;
   const open = all.filter(({ answer }) => answer === "not decided").length;

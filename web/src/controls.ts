@@ -75,3 +75,10 @@ export function legend(choice: Choice): HTMLElement | null {
 function toggle(set: Set<string>, item: string): void {
   if (!set.delete(item)) set.add(item);
 }
+
+/** Replaces controls under the reader's hands without losing the place. */
+export function keepFocus(box: HTMLElement, replace: () => void): void {
+  const place = [...box.querySelectorAll("select, input, button")].indexOf(document.activeElement as Element);
+  replace();
+  if (place >= 0) box.querySelectorAll<HTMLElement>("select, input, button")[place]?.focus();
+}

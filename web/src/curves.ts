@@ -9,9 +9,9 @@ import { factorSelector, fixedSelectors, legend } from "./controls";
 import { figure, sentence } from "./figure";
 import { chip, ink, sideColour, sideDash, sideMark } from "./palette";
 import { metricSelector } from "./bars";
-import { apart, chart, tooltip, valueAxis, type Draw } from "./chart";
+import { apart, tooltip, valueAxis, type Draw } from "./chart";
 import type { Choice, Side } from "./choice";
-import type { Interval, Report } from "./report";
+import type { Interval } from "./report";
 import { partOf, show, zoomControls, zoomed } from "./zoom";
 
 /** Room beside the chart for the figures of its axis, and for the letters of its lines. */
@@ -24,35 +24,6 @@ interface Point {
 
 /** So few points make no line. */
 const FEW = 2;
-
-/** The headline's two sides along a factor of numbers, for the head of the page; null when there is no such factor. */
-export function leadingCurve(report: Report, choice: Choice): HTMLElement | null {
-  const headline = report.verdicts[0];
-  const numbers = choice.numericFactors();
-  const along = numbers.find((index) => index !== choice.compared) ?? numbers[0];
-  if (headline === undefined || along === undefined) return null;
-  const own = along !== choice.compared;
-  const sides = (): Side[] =>
-    choice.allSides().filter(({ level }) => !own || [headline.side_a, headline.side_b].includes(level));
-  const lines = (): { side: Side; line: Point[] }[] =>
-    (own ? sides() : sides().slice(0, 1)).map((side) => ({ side, line: points(choice, along, side) }));
-  const words = el("figcaption", { class: "small soft" });
-  const named = sides().map((side) => el("li", {}, chip(side), " ", side.name));
-  const drawn: Draw = ({ width }) => ({ ...plot(choice, along, lines(), width), height: GLANCE });
-  const { element, redraw } = chart(drawn, {}, FRAME);
-  const fill = (): void => void (words.textContent = caption(choice, along, choice.condition([choice.compared, along])));
-  fill();
-  choice.watch(() => {
-    fill();
-    redraw();
-  });
-  return el("figure", { class: "glance" }, words, own ? el("ul", { class: "small sides-drawn" }, ...named) : null, element);
-}
-
-/** Pixels down of the leading curve: it stands on the first screen. */
-const GLANCE = 250;
-/** Pixels that the answer's frame takes of a printed page: borders of 6 and 1, and 16 on each side (media.css). */
-const FRAME = 39;
 
 /** The figure, or null when no factor is made of numbers. */
 export function curves(choice: Choice): HTMLElement | null {

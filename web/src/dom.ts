@@ -47,7 +47,7 @@ export function scroller(label: string, ...children: Child[]): HTMLElement {
   return el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": label }, ...children);
 }
 
-/** Something folded away, made when it is unfolded or printed. */
+/** Something folded away, made when it is unfolded. */
 export function folded(summary: string, make: () => Child[]): HTMLDetailsElement {
   const details = el("details", {}, el("summary", {}, summary));
   let made = false;
@@ -56,16 +56,15 @@ export function folded(summary: string, make: () => Child[]): HTMLDetailsElement
     made = true;
   };
   details.addEventListener("toggle", fill);
-  window.addEventListener("beforeprint", fill);
   return details;
 }
 
-/** A section with its heading and a sentence on what it shows. */
-export function section(id: string, heading: string, lead: string | null, ...children: Child[]): HTMLElement {
+/** A section, folded: its heading opens it, and so does a link to it or into it. */
+export function section(id: string, heading: string, lead: string | null, ...children: Child[]): HTMLDetailsElement {
   return el(
-    "section",
-    { id, "aria-labelledby": `${id}-heading` },
-    el("h2", { id: `${id}-heading` }, heading),
+    "details",
+    { id, class: "section", "aria-labelledby": `${id}-heading` },
+    el("summary", {}, el("h2", { id: `${id}-heading` }, heading)),
     lead === null ? null : el("p", { class: "lead" }, lead),
     ...children,
   );

@@ -3,7 +3,7 @@
 
 import { chart, type Draw, type Hands } from "./chart";
 import type { Choice } from "./choice";
-import { legend } from "./controls";
+import { keepFocus, legend } from "./controls";
 import type { Table } from "./csv";
 import { el, section, type Child } from "./dom";
 import { csvButton, files, pngButton } from "./download";
@@ -63,13 +63,6 @@ function spoken(item: HTMLElement): string {
 
 function present(children: (HTMLElement | null)[]): HTMLElement[] {
   return children.filter((child) => child !== null);
-}
-
-/** Replaces controls under the reader's hands without losing the place. */
-function keepFocus(box: HTMLElement, replace: () => void): void {
-  const place = [...box.querySelectorAll("select, input, button")].indexOf(document.activeElement as Element);
-  replace();
-  if (place >= 0) box.querySelectorAll<HTMLElement>("select, input, button")[place]?.focus();
 }
 
 /** A sentence starts with a capital. */

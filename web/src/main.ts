@@ -12,13 +12,15 @@ import { bars } from "./bars";
 import { cells } from "./cells";
 import { Choice } from "./choice";
 import { claims } from "./claims";
-import { curves, leadingCurve } from "./curves";
-import { differences, stack } from "./stack";
+import { curves } from "./curves";
+import { stack } from "./stack";
 import { distribution } from "./distribution";
 import { el } from "./dom";
+import { first, howSure } from "./first";
 import { followPrinting } from "./chart";
+import { press } from "./controls";
 import { heading, mainFigures, unfinished, warnings } from "./overview";
-import { type Choices, review } from "./review";
+import { review } from "./review";
 import { members } from "./members";
 import { method } from "./method";
 import { percentiles } from "./percentiles";
@@ -26,28 +28,33 @@ import { readReport, type Report, type Review } from "./report";
 import { requestsFigure } from "./requests";
 import { told } from "./stretch";
 import { themeSwitch } from "./theme";
-import { verdicts } from "./verdicts";
+import { verdictTable } from "./verdicts";
 
 /** The sections in reading order; those with nothing to say are left out. */
 function sections(report: Report, choice: Choice): HTMLElement[] {
-  const beware = warnings(report);
-  const compared = report.verdicts.length > 0;
   const some = report.cells.length > 0;
+  const drawn = following(report, choice);
+  const answer = first(report, drawn.some(({ id }) => id === "arm"));
+  const parts = some ? anatomy(choice) : null;
+  // Where nothing is compared, this is the picture.
+  if (answer === null) parts?.setAttribute("open", "");
   const all = [
-    compared ? verdicts(report, beware, undefined, leadingCurve(report, choice)) : null,
+    unfinished(report),
+    answer ?? heading(report),
     mainFigures(report),
-    compared ? null : beware,
+    warnings(report),
+    howSure(report),
+    verdictTable([{ report, place: "", part: "", held: [] }], choice),
     report.cells.length > 1 ? bars(choice) : null,
     some ? curves(choice) : null,
     report.cells.some(({ histogram }) => histogram.length > 0) ? distribution(choice) : null,
-    some ? anatomy(choice) : null,
+    parts,
     members(choice, report.cells.some(({ array }) => array !== null)),
-    ...following(report, choice),
+    ...drawn,
     cells(report, choice),
     percentiles(report),
     claims(report),
     stack(report),
-    differences(report),
     method(report),
   ];
   return all.filter((section) => section !== null);
@@ -63,26 +70,18 @@ function following(report: Report, choice: Choice): HTMLElement[] {
   return picture ? [points, picture.element] : [points];
 }
 
-/** Links to the sections that are there. */
-function contents(all: HTMLElement[]): HTMLElement {
-  const links = all.flatMap((section) => {
-    const words = section.querySelector("h2")?.textContent;
-    return section.id && words ? [el("li", {}, el("a", { href: `#${section.id}` }, words))] : [];
-  });
-  return el("nav", { class: "contents", "aria-label": "contents" }, el("ul", {}, ...links));
-}
-
-/** On paper a report that compares is short: the answer, the curve, the largest verdicts, the method. If the reader wants all of
-    it, what is folded away on the screen is unfolded too; a chapter's single verdicts only on the part's own page. */
+/** On paper a report that compares is short: the answer, how sure it is, the first verdicts, the method. If the reader wants all of it, all
+    that is folded on the screen is unfolded. */
 function unfoldInPrint(whole: HTMLInputElement): void {
   const opened: HTMLDetailsElement[] = [];
   window.addEventListener("beforeprint", () => {
-    document.documentElement.classList.toggle("print-whole", whole.checked);
-    const short = document.documentElement.classList.contains("short-in-print") && !whole.checked;
-    const folded = short ? [] : document.querySelectorAll("details:not([open], .chapter .others details)");
-    for (const details of folded) {
-      (details as HTMLDetailsElement).open = true;
-      opened.push(details as HTMLDetailsElement);
+    const short = document.querySelector(".first") !== null && !whole.checked;
+    document.documentElement.classList.toggle("short-in-print", short);
+    for (const details of document.querySelectorAll<HTMLDetailsElement>(short ? IN_SHORT : "details:not([open])")) {
+      if (!details.open) opened.push(details);
+      details.open = true;
+      // The browser tells of it only after it has printed.
+      details.dispatchEvent(new Event("toggle"));
     }
   });
   window.addEventListener("afterprint", () => {
@@ -90,44 +89,39 @@ function unfoldInPrint(whole: HTMLInputElement): void {
   });
 }
 
-/** One report: what stands on its page, and what can be chosen there. */
-function single(report: Report): { all: (HTMLElement | null)[]; choice: Choice } {
-  const choice = new Choice(report);
-  const parts = sections(report, choice);
-  const [links, answer] = [contents(parts), parts[0]?.querySelector(".hero")];
-  document.documentElement.classList.toggle("short-in-print", !!answer);
-  // The answer and its curve stand on the first screen; the way to the rest is below them.
-  if (answer) answer.after(links);
-  return { all: [unfinished(report), heading(report), ...(answer ? [] : [links]), ...parts], choice };
-}
+/** What is printed, folded or not, of a report that compares. */
+const IN_SHORT = "#sure, #answer, #verdicts, #method";
 
-/** The same of several in one. */
-function several(report: Review): { all: HTMLElement[]; choice: Choices } {
-  const { sections: all, choices: choice } = review(report);
-  return { all, choice };
+/** What is done with the whole page: every section unfolded, and folded again; printing; the colours. */
+function tools(whole: HTMLInputElement): HTMLElement {
+  const open = press("Open all", "open or close all parts", () => {
+    const wanted = open.textContent === "Open all";
+    for (const details of document.querySelectorAll<HTMLDetailsElement>("details.section")) details.open = wanted;
+    open.textContent = wanted ? "Close all" : "Open all";
+  });
+  const print = press("Print", "print", () => window.print());
+  return el("div", { class: "tools" }, open, print, el("label", { class: "small soft" }, whole, " the whole page"), themeSwitch());
 }
 
 function build(report: Report | Review): void {
   document.title = `${report.title} · Seekwise`;
-  const { all, choice } = "chapters" in report ? several(report) : single(report);
+  const choice = "chapters" in report ? null : new Choice(report);
+  const { sections: all, choices } = choice === null ? review(report as Review) : { sections: sections(report as Report, choice), choices: choice };
+  const folded = all.findIndex(({ classList }) => classList.contains("section"));
   const whole = el("input", { type: "checkbox" });
-  const print = el("button", { type: "button" }, "Print");
-  print.addEventListener("click", () => window.print());
-  const settings = el("label", { class: "small soft" }, whole, " the whole page");
-  const tools = el("div", { class: "tools" }, print, settings, themeSwitch());
-  const bar = el("div", { class: "bar" }, el("span", { class: "mark" }, "Seekwise report"), tools);
+  const bar = el("div", { class: "bar" }, el("span", { class: "mark" }, "Seekwise report"));
   const foot = el(
     "footer",
     {},
     "Made by Seekwise. Charts by Apache ECharts; its licences stand at the end of this file.",
   );
-  const main = el("main", { id: "main" }, ...all, foot);
+  const main = el("main", { id: "main" }, ...all.slice(0, folded), tools(whole), ...all.slice(folded), foot);
   document
     .getElementById("page")
     ?.replaceChildren(el("a", { class: "skip", href: "#main" }, "To the report"), bar, main);
   unfoldInPrint(whole);
   followPrinting();
-  follow(choice);
+  follow(choices);
 }
 
 const report = readReport(document);

@@ -27,16 +27,17 @@ export function method(report: Report): HTMLElement {
   const each = report.cells.length > 1 ? " in each cell" : "";
   const apiece = report.runs_planned > 1 ? " each" : "";
   const all: [string, Child][] = [
+    ["title", report.title],
     ["run it again", command(report.command)],
     ["runs", `${runs(report.runs_per_cell)}${each}, ${seconds(report.runtime_s)} ${clock}${apiece}`],
-    ["intervals", report.interval],
+    ...(report.verdicts.length > 0 ? [] : [["intervals", report.interval] as [string, Child]]),
     ["seed", el("code", {}, report.seed)],
     ["version", `Seekwise ${report.version}`],
     ["drive", provenance.drive],
     ["made-from.json", el("code", {}, provenance.hash)],
     ...provenance.notes.map((note): [string, Child] => ["note", note]),
   ];
-  return section("method", "How it was measured", null, facts(all), words(report));
+  return section("method", "How it was measured", null, facts(all), report.verdicts.length > 0 ? null : words(report));
 }
 
 /** How many runs, or from how many to how many. */

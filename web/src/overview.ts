@@ -1,16 +1,16 @@
-// The head of the page: what was asked and expected, what to beware of, and for a single cell its main figures.
+// The head of a page that compares nothing: what was asked and expected, for a single cell its main figures; and what to beware of.
 
-import { el, prose, section } from "./dom";
+import { el, prose } from "./dom";
 import { mega } from "./metrics";
 import { count, counted, ends, number, quantity } from "./format";
 import type { Cell, Report } from "./report";
 
+/** The question of a report that compares nothing. */
 export function heading({ title, question, expectation }: Report): HTMLElement {
   return el(
     "header",
-    { class: "question" },
-    el("h1", {}, title),
-    question === "" ? null : el("p", { class: "asked" }, question),
+    {},
+    el("h1", { class: "asked" }, question || title),
     expectation === null ? null : el("p", { class: "expected" }, el("span", {}, "Expected beforehand: "), expectation),
   );
 }
@@ -79,5 +79,5 @@ export function mainFigures({ cells }: Report): HTMLElement | null {
   const drawn = tiles.map(([name, value, more]) =>
     el("div", { class: "tile" }, el("dt", {}, name), el("dd", {}, el("strong", {}, value), el("span", {}, more))),
   );
-  return section("figures", "Main figures", null, el("dl", { class: "tiles" }, ...drawn));
+  return el("section", { id: "figures", "aria-label": "main figures" }, el("dl", { class: "tiles" }, ...drawn));
 }

@@ -1,38 +1,55 @@
-// A review: one summary on top, then a chapter for each of its studies. What a chapter leaves out stands on its own page,
-// in the folder beside this one.
+// A review: its answer on the first screen, then, folded, a chapter for each of its studies. What a chapter leaves out stands on its own
+// page, in the folder beside this one.
 
+import { reveal } from "./address";
 import { bars } from "./bars";
 import { best } from "./best";
 import { anatomy } from "./anatomy";
-import { Choice, type State } from "./choice";
+import { Choice, Options, type State } from "./choice";
 import { badge, cameAgain, claims, result } from "./claims";
+import { press } from "./controls";
 import { curves } from "./curves";
 import { csvButton, files } from "./download";
 import { below, el, section } from "./dom";
+import { firstOfReview, leading } from "./first";
 import { command, facts, words } from "./method";
-import { unbroken } from "./format";
+import { counted, unbroken } from "./format";
 import { unfinished, warnings } from "./overview";
 import type { Chapter, Review, Sentence } from "./report";
-import { leading, verdicts, WHICH } from "./verdicts";
+import { badges, priced, verdictTable, WHICH } from "./verdicts";
 
-/** Verdicts of a chapter beside its first, before the rest is folded away: comparisons come before their single cells. */
-const SHOWN = 3;
-
-/** The choices of all chapters as one: in the address each stands under its chapter's name. */
+/** The choices of all chapters as one: in the address each stands under its chapter's name, and the options of the whole page under none. */
 export class Choices {
+  readonly own = new Options();
+
   constructor(private readonly all: Map<string, Choice>) {}
 
+  /** The choice of a chapter. */
+  of(chapter: string): Choice {
+    return this.all.get(chapter)!;
+  }
+
+  /** Shows the verdicts that these words find. */
+  find(words: string): void {
+    this.own.set("verdicts.find", words);
+    const table = document.getElementById("verdicts")!;
+    reveal(table);
+    table.scrollIntoView();
+  }
+
   watch(watcher: () => void): void {
-    for (const choice of this.all.values()) choice.watch(watcher);
+    for (const choice of [this.own, ...this.all.values()]) choice.watch(watcher);
   }
 
   state(): State {
-    return [...this.all].flatMap(([chapter, choice]) =>
+    const chapters = [...this.all].flatMap(([chapter, choice]) =>
       choice.state().map(([name, value]): [string, string] => [`${chapter}:${name}`, value]),
     );
+    return [...this.own.state(), ...chapters];
   }
 
   restore(state: State): void {
+    this.own.restore(state);
     for (const [chapter, choice] of this.all) {
       const own = state.filter(([name]) => name.startsWith(`${chapter}:`));
       choice.restore(own.map(([name, value]) => [name.slice(chapter.length + 1), value]));
@@ -42,68 +59,32 @@ export class Choices {
 
 /** The page of a review, top to bottom. */
 export function review(all: Review): { sections: HTMLElement[]; choices: Choices } {
-  const choices = new Map<string, Choice>();
-  const chapters = all.chapters.map((one, index) => {
-    const choice = new Choice(one.report);
-    choices.set(one.folder, choice);
-    return chapter(one, index + 1, choice);
-  });
-  const sections = [heading(all), best(all.chapters), answers(all), about(all), contents(all), findings(all), compared(all), ...chapters, method(all)];
-  return { sections: sections.filter((part) => part !== null), choices: new Choices(choices) };
+  const choices = new Choices(new Map(all.chapters.map(({ folder, report }) => [folder, new Choice(report)])));
+  const chapters = all.chapters.map((one, index) => chapter(one, index + 1, choices));
+  const parts = all.chapters.map(({ folder, heading, held, report }) => ({ place: folder, part: heading, held, report }));
+  const sections = [firstOfReview(all), howSure(all), answer(all), best(all.chapters), verdictTable(parts, choices.own), findings(all), ...chapters, method(all)];
+  return { sections: sections.filter((part) => part !== null), choices };
 }
 
-/** The question, and right under it the answer in plain sentences. */
-function heading({ title, question, answer }: Review): HTMLElement {
-  const said = answer.length === 0 ? null : el("div", { class: "answer" }, ...answer.map(sentence));
-  return el("header", { class: "question" }, el("h1", {}, title), el("p", { class: "asked" }, question), said);
+/** How the words and intervals of its verdicts are meant. */
+function howSure({ chapters }: Review): HTMLElement | null {
+  const compared = chapters.find(({ report }) => report.verdicts.length > 0);
+  if (compared === undefined) return null;
+  const intervals = [...new Set(chapters.map(({ report }) => report.interval))];
+  const said = facts([...intervals.map((interval): [string, string] => ["intervals", interval]), ["cells", WHICH]]);
+  return section("sure", "How sure is this?", null, said, words(compared.report));
+}
+
+/** Every sentence of the answer, and where the question comes from. */
+function answer({ answer: said, introduction }: Review): HTMLElement | null {
+  if (said.length + introduction.length === 0) return null;
+  const paragraphs = introduction.map((paragraph) => el("p", { class: "introduction" }, paragraph));
+  return section("answer", "The answer in full, and its question", null, el("div", { class: "answer" }, ...said.map(sentence)), ...paragraphs);
 }
 
 /** A sentence of the answer: what it is of stands out from what is said of it. */
 function sentence({ about: of, says }: Sentence): HTMLElement {
   return of === "" ? el("p", {}, unbroken(says)) : el("p", {}, el("strong", {}, unbroken(`${of}:`)), ` ${unbroken(says)}`);
-}
-
-/** Where the question comes from: it stands behind the answer. */
-function about({ introduction }: Review): HTMLElement | null {
-  const paragraphs = introduction.map((paragraph) => el("p", { class: "introduction" }, paragraph));
-  return paragraphs.length === 0 ? null : el("div", { class: "about" }, ...paragraphs);
-}
-
-function contents({ chapters }: Review): HTMLElement {
-  const links = chapters.map(({ folder, heading: title }, index) =>
-    el("li", {}, el("a", { href: `#${folder}` }, `${index + 1} ${title}`)),
-  );
-  const named = (id: string, words: string): HTMLElement => el("li", {}, el("a", { href: `#${id}` }, words));
-  const all = [...(chapters.some(({ report }) => report.best.length > 0) ? [named("best", "Best")] : []),
-    ...(chapters.some(answering) ? [named("answers", "Answer")] : []),
-    named("findings", "Findings"),
-    named("compared", "Compared"), ...links, named("method", "Method")];
-  return el("nav", { class: "contents", "aria-label": "contents" }, el("ul", {}, ...all));
-}
-
-function answering({ answers: does, report }: Chapter): boolean {
-  return does && report.verdicts.length > 0;
-}
-
-const READ_AS =
-  "A cell, or case, is one combination of what a part varies. The dot is the geometric mean of its cells' ratios, the thin line their " +
-  `range, the grey band the margin within which sides count as equal. ${WHICH}`;
-
-/** What leads the chapters that answer the question. */
-function answers({ chapters }: Review): HTMLElement | null {
-  const shown = chapters.filter(answering);
-  return shown.length === 0 ? null : section("answers", "The answer part by part", READ_AS, leaders(shown));
-}
-
-/** What leads the other chapters. */
-function compared({ chapters }: Review): HTMLElement | null {
-  const shown = chapters.filter((one) => one.report.verdicts.length > 0 && !answering(one));
-  if (shown.length === 0) return null;
-  return section("compared", "What else was compared", `The leading comparison of each part. ${READ_AS}`, leaders(shown));
-}
-
-function leaders(chapters: Chapter[]): HTMLElement {
-  return leading(chapters.map(({ folder, heading: title, held, report }) => ({ place: folder, words: title, held, report })));
 }
 
 /** All findings of all chapters, and whether they came out again. */
@@ -146,30 +127,34 @@ function place(id: string): number {
   return Number(id.replace(/\D/g, ""));
 }
 
-function chapter({ folder, heading: title, why, report }: Chapter, number: number, choice: Choice): HTMLElement {
-  const beware = warnings(report);
-  const compared = report.verdicts.length > 0;
+function chapter({ folder, heading: title, why, report }: Chapter, number: number, choices: Choices): HTMLElement {
+  const choice = choices.of(folder);
+  const [some, several] = [report.cells.length > 0, report.cells.length > 1];
   const parts = [
     unfinished(report),
-    compared ? verdicts(report, beware, SHOWN) : beware,
-    report.cells.length > 1 ? bars(choice) : null,
-    report.cells.length > 0 ? curves(choice) : null,
-    report.cells.length > 0 ? anatomy(choice) : null,
+    warnings(report),
+    several ? bars(choice) : null,
+    some ? curves(choice) : null,
+    some ? anatomy(choice) : null,
     claims(report),
   ].filter((part) => part !== null);
   const page = below(folder, "report.html");
   const own = el("p", { class: "own" }, "Every figure, the spread, the requests one by one, the arm and the whole stack: ");
   own.append(el("a", { href: page }, "the part's own page"), ".");
-  const body = el(
-    "section",
-    { id: folder, class: "chapter", "aria-labelledby": `${folder}-heading` },
-    el("h2", { id: `${folder}-heading` }, `${number} ${title}`),
-    why === null ? null : el("p", { class: "asked" }, why),
-    el("p", { class: "lead" }, report.question),
+  const badge = badges(report);
+  const led = report.verdicts.length === 0 ? [] : leading(report);
+  const body = section(
+    folder,
+    `${number} ${title}`,
+    report.question,
+    why === null ? null : el("p", {}, why),
     report.expectation === null ? null : el("p", { class: "expected" }, `Expected beforehand: ${report.expectation}`),
+    ...led.flatMap((verdict) => [el("p", { class: "led" }, badge(verdict, verdict), ` ${unbroken(verdict.headline)}`), priced(verdict)]),
+    led.length === 0 ? null : el("p", {}, press(`${counted(report.verdicts.length, "verdict")} in the table`, `verdicts of ${title} in the table`, () => choices.find(title))),
     ...parts.map((part) => lowered(part)),
     own,
   );
+  body.classList.add("chapter");
   settle(body, folder, page);
   return body;
 }
@@ -188,35 +173,28 @@ function lowered(part: HTMLElement): HTMLElement {
 
 /** Gives what stands in a chapter names of its own; a link to what it leaves out goes to the part's own page. */
 function settle(body: HTMLElement, folder: string, page: string): void {
-  const inside = new Set([...body.querySelectorAll("section [id], section[id]")].map(({ id }) => id));
+  const inside = new Set([...body.querySelectorAll(".section [id], .section[id]")].map(({ id }) => id));
   for (const link of body.querySelectorAll<HTMLAnchorElement>('a[href^="#"]')) {
     const place = link.getAttribute("href")!.slice(1);
     link.setAttribute("href", inside.has(place) ? `#${folder}-${place}` : `${page}#${place}`);
   }
-  for (const named of body.querySelectorAll("section[id], section [id]")) {
+  for (const named of body.querySelectorAll(".section[id], .section [id]")) {
     if (named.id !== `${folder}-heading`) named.id = `${folder}-${named.id}`;
   }
-  for (const named of body.querySelectorAll("section[aria-labelledby]")) {
+  for (const named of body.querySelectorAll(".section[aria-labelledby]")) {
     named.setAttribute("aria-labelledby", `${folder}-${named.getAttribute("aria-labelledby")}`);
   }
 }
 
-function method({ command: line, hash, chapters }: Review): HTMLElement {
+function method({ title, command: line, hash, chapters }: Review): HTMLElement {
   const notes = [...new Set(chapters.flatMap(({ report }) => report.provenance.notes))];
   const version = [...new Set(chapters.map(({ report }) => report.version))].join(", ");
-  const intervals = [...new Set(chapters.map(({ report }) => report.interval))];
-  const compared = chapters.find(({ report }) => report.verdicts.length > 0) ?? chapters[0];
-  return section(
-    "method",
-    "How it was measured",
-    null,
-    facts([
-      ["run it again", command(line)],
-      ...intervals.map((said): [string, string] => ["intervals", said]),
-      ["version", `Seekwise ${version}`],
-      ["made-from.json", el("code", {}, hash)],
-      ...notes.map((note): [string, string] => ["note", note]),
-    ]),
-    compared === undefined ? null : words(compared.report),
-  );
+  const said = facts([
+    ["title", title],
+    ["run it again", command(line)],
+    ["version", `Seekwise ${version}`],
+    ["made-from.json", el("code", {}, hash)],
+    ...notes.map((note): [string, string] => ["note", note]),
+  ]);
+  return section("method", "How it was measured", null, said);
 }

@@ -1,9 +1,8 @@
-// What stood between the program and the platter, drawn as layers, and in what the compared sides differ.
+// What stood between the program and the platter, drawn as layers.
 
-import { el, scroller, section } from "./dom";
-import { csvButton, files } from "./download";
+import { el, section } from "./dom";
 import { counted } from "./format";
-import type { Layer, Report, Setting, Verdict } from "./report";
+import type { Layer, Report, Setting } from "./report";
 
 /** The layers, top to bottom; settings in which compared sides differ are marked. */
 export function stack({ stack: layers, verdicts }: Report): HTMLElement | null {
@@ -42,44 +41,4 @@ function entry({ key, value, source }: Setting, role: string, varied: Set<string
       source === "" ? null : el("span", { class: "source" }, source),
     ),
   );
-}
-
-/** Each pair of sides that was compared, and the settings in which it differs. */
-export function differences({ verdicts }: Report): HTMLElement | null {
-  const pairs = new Map<string, Verdict>();
-  for (const verdict of verdicts) {
-    const { side_a, side_b, factor, differs } = verdict;
-    const pair = JSON.stringify([side_a, side_b, factor, differs]);
-    if (!pairs.has(pair)) pairs.set(pair, verdict);
-  }
-  if (pairs.size === 0) return null;
-  const lead = "A difference is credited to the factor named only when the sides differ in nothing else.";
-  const body = [...pairs.values()].map((verdict) =>
-    el(
-      "tr",
-      {},
-      el("td", {}, verdict.side_b),
-      el("td", {}, verdict.side_a),
-      el(
-        "td",
-        {},
-        verdict.differs.length === 0
-          ? "nothing"
-          : el("ul", { class: "bare" }, ...verdict.differs.map((key) => el("li", {}, el("code", {}, key)))),
-      ),
-      el("td", {}, verdict.verdict === "refused" ? "nothing: refused" : verdict.factor),
-    ),
-  );
-  const csv = csvButton("differences", () => ({
-    head: ["judged", "against", "differ in", "credited to"],
-    rows: [...pairs.values()].map(({ side_b, side_a, differs, factor, verdict }) => [
-      side_b,
-      side_a,
-      differs.join(", "),
-      verdict === "refused" ? "" : factor,
-    ]),
-  }));
-  const heads = ["judged", "against", "differ in", "credited to"].map((name) => el("th", { scope: "col" }, name));
-  const table = el("table", { class: "text" }, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...body));
-  return section("differences", "What differs between the sides", lead, files(csv), scroller("differences", table));
 }

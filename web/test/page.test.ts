@@ -5,17 +5,19 @@ import { Choice } from "../src/choice";
 import { anatomy } from "../src/anatomy";
 import { arm } from "../src/arm";
 import { waitingWords } from "../src/disc";
-import { cells, sorted } from "../src/cells";
+import { cells } from "../src/cells";
 import { claims } from "../src/claims";
-import { curves, leadingCurve, lines } from "../src/curves";
+import { curves, lines } from "../src/curves";
 import { cumulative } from "../src/distribution";
-import { el } from "../src/dom";
+import { el, section } from "../src/dom";
+import { first, howSure } from "../src/first";
 import { heading, mainFigures, unfinished, warnings } from "../src/overview";
 import { legend } from "../src/controls";
 import { members } from "../src/members";
 import { method } from "../src/method";
-import { differences, stack } from "../src/stack";
-import { verdicts } from "../src/verdicts";
+import { stack } from "../src/stack";
+import { verdictTable } from "../src/verdicts";
+import { sorted } from "../src/table";
 import { percentiles } from "../src/percentiles";
 import { readReport, type Cell, type Report, type Stretch } from "../src/report";
 import { requestsFigure } from "../src/requests";
@@ -35,13 +37,15 @@ describe("names from files", () => {
     const choice = new Choice(hostile);
     const parts = [
       heading(hostile),
-      verdicts(hostile, warnings(hostile)),
+      warnings(hostile),
+      first(hostile, true),
+      howSure(hostile),
+      table(hostile, choice),
       stack(hostile),
       cells(hostile, choice),
       requestsFigure(choice, told(hostile, choice), null),
       arm(choice, told(hostile, choice)).element,
       claims(hostile),
-      differences(hostile),
       method(hostile),
       legend(choice),
       anatomy(choice),
@@ -164,53 +168,184 @@ describe("curves", () => {
     expect(shape(drawn(["1", "8", "64"]))).toEqual(["band", true, "band", true]);
     expect(shape(drawn(["1", "64"]))).toEqual(["whiskers", false, "whiskers", false]);
   });
-
-  it("stand in the answer, of the headline's sides", () => {
-    const some = report();
-    const choice = new Choice(some);
-    const answer = verdicts(some, null, 9, leadingCurve(some, choice));
-    expect(answer?.querySelectorAll(".hero .glance .sides-drawn li").length).toBe(2);
-    expect(answer?.querySelector(".hero .glance figcaption")?.textContent).toContain("along depth");
-    some.factors[1]!.levels = ["few", "many"];
-    expect(leadingCurve(some, new Choice(some))).toBeNull();
-  });
 });
 
-describe("cells of the answer", () => {
-  const withCells = (count: number, better: "higher" | "lower" = "lower"): HTMLElement => {
-    const some = report();
-    const lead = some.verdicts[0]!;
-    const cells = Array.from({ length: count }, (_, index) => {
-      const estimate = 0.5 * 1.1 ** index;
-      const verdict = estimate < 1 ? "faster" : "slower";
-      const ratio = { estimate, low: 0.95 * estimate, high: 1.05 * estimate };
-      return { ...lead, better, cells: 1, cell: `cell ${index}`, ratio, range: null, verdict, leads: false } as typeof lead;
-    });
-    some.verdicts = [{ ...lead, better }, ...cells];
-    return verdicts(some, null, 9, null)!;
-  };
-  const names = (answer: HTMLElement): string[] => [...answer.querySelectorAll(".hero .by-cell li span")].map((it) => it.textContent ?? "");
+/** The table of a report's verdicts. */
+function table(of: Report, choice = new Choice(of)): HTMLElement {
+  return verdictTable([{ report: of, place: "", part: "", held: [] }], choice)!;
+}
 
-  it("stand from the best to the worst, in the colours of their verdicts", () => {
-    expect(names(withCells(9)).slice(0, 9)).toEqual(Array.from({ length: 9 }, (_, index) => `cell ${index}`));
-    expect(names(withCells(3, "higher")).slice(0, 3)).toEqual(["cell 2", "cell 1", "cell 0"]);
-    expect(withCells(9).querySelectorAll(".hero .by-cell .slower").length).toBe(1);
-  });
+/** Words that are seen on a screen. */
+function words(text: string | null | undefined): number {
+  return (text ?? "").split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
+}
 
-  it("are the best and the worst where there are many, and none where there is one", () => {
-    const many = names(withCells(20));
-    expect([many[0], many[6], many[12]]).toEqual(["cell 0", "8 cells between", "cell 19"]);
-    expect(withCells(1).querySelector(".hero .by-cell")).toBeNull();
-  });
-});
-
-it("says of a region how many of its cells are decided", () => {
+/** A report of a comparison over so many cells, half as good to many times as good. */
+function withCells(count: number, better: "higher" | "lower" = "lower"): Report {
   const some = report();
-  some.verdicts[0]!.place!.regions = [
-    { place: "where decided", verdict: "slower", word: "slower", cells: 5, undecided: 11, ratio: { low: 0.9, high: 0.9 }, by: "-10 %" },
-  ];
-  const answer = verdicts(some, null)?.querySelector(".where")?.textContent;
-  expect(answer).toContain("5 of 16 cells");
+  const lead = { ...some.verdicts[0]!, name: "The queue", side_a: "1", side_b: "32", metric: "requests per second", better };
+  const cells = Array.from({ length: count }, (_, index) => {
+    const estimate = 0.5 * 1.1 ** index;
+    const verdict = estimate < 1 === (better === "lower") ? "faster" : "slower";
+    const ratio = { estimate, low: 0.95 * estimate, high: 1.05 * estimate };
+    return { ...lead, cells: 1, cell: `depth ${index}`, ratio, range: null, verdict, leads: false } as typeof lead;
+  });
+  some.question = "Is it faster with a queue of 32 than with a queue of 1?";
+  some.verdicts = [{ ...lead, cells: count, verdict: "mixed", word: `mixed: faster in 7 of ${count}`, leads: true, price: null, at_once: [] }, ...cells];
+  return some;
+}
+
+describe("the first screen", () => {
+  const screen = (of: Report): HTMLElement => first(of, true)!;
+  const lines = (of: Report): (string | null)[] => [...screen(of).querySelectorAll(".by-cell li > span")].map((it) => it.textContent);
+
+  it("has the question first, the answer within 40 words of it, and 120 words in all", () => {
+    const drawn = screen(withCells(20));
+    const before = drawn.querySelector("h1")!;
+    expect(before.textContent).toBe("Is it faster with a queue of 32 than with a queue of 1?");
+    expect(before.compareDocumentPosition(drawn.querySelector(".headline")!) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
+    expect(words(before.textContent)).toBeLessThanOrEqual(40);
+    expect(words(drawn.textContent)).toBeLessThanOrEqual(120);
+  });
+
+  it("has one picture, one number with its interval, why, and the way to the arm", () => {
+    const drawn = screen(withCells(20));
+    expect(drawn.querySelectorAll("figure").length).toBe(1);
+    expect([...drawn.querySelectorAll(".ratio")].map(({ textContent }) => textContent)).toEqual([
+      "On average 1.20\u00a0times the requests per second (95\u00a0% interval 1.08 to 1.32)",
+    ]);
+    expect(drawn.querySelector(".onward a")?.getAttribute("href")).toBe("#arm");
+    expect(first(withCells(20), false)!.querySelector(".onward")).toBeNull();
+    expect(first({ ...report(), verdicts: [] }, true)).toBeNull();
+  });
+
+  it("says a long answer by its word, and a single cell's without the figures that stand beside it", () => {
+    const said = (of: Report, change: Partial<Report["verdicts"][0]>): string | undefined => {
+      of.verdicts[0] = { ...of.verdicts[0]!, ...change };
+      return screen(of).querySelector(".headline")?.textContent?.slice(of.verdicts[0].verdict === "mixed" ? 2 : 1);
+    };
+    expect(said(withCells(20), { headline: "The queue: faster at depth 8 and more; the answer changes between 4 and 8" })).toBe("The queue: faster at depth 8 and more");
+    expect(said(withCells(20), { headline: "word ".repeat(40) })).toBe("The queue: faster in 7 of 20 cells");
+    const one = { cells: 1, cell: "depth 8", verdict: "faster" as const, word: "faster", headline: "The queue: faster, 1.86 × [1.85, 1.87]" };
+    expect(said(withCells(0), one)).toBe("The queue: faster at depth 8");
+  });
+
+  it("tells why by the work of each request: without waiting that follows from it, and without small parts", () => {
+    const why = (text: string): string | undefined => {
+      const of = withCells(3);
+      of.verdicts.forEach((verdict) => (verdict.cause = null));
+      of.verdicts[2]!.cause = { of: "reads", from_ms: 9, to_ms: 4, parts: {}, text };
+      return first(of, false)!.querySelector(".cause")?.textContent ?? undefined;
+    };
+    expect(why("each read: own work 13.1 -> 7.2 ms, -5.9 (seek -4.7, the rest -0.1). Waiting falls with it")).toBe("Why, at depth 1: each read: own work 13.1 → 7.2 ms, −5.9 (seek −4.7).");
+    expect(why("mean response 9 -> 4 ms, -5 ms: waiting -1.0, 20 % (queue -1.0); own work -4.0, 80 % (seek -4.0)")).toBe("Why, at depth 1: mean response 9 → 4 ms, −5 ms: own work −4.0 (seek −4.0).");
+    expect(why("each read: own work 13.1 -> 13.1 ms. Waiting 0.1 -> 9.1 ms, +9.0 (queue +9.0), with 2 outstanding. Mean")).toBe("Why, at depth 1: Waiting 0.1 → 9.1 ms, +9.0 (queue +9.0), with 2 outstanding.");
+    expect(why("mean response 9 -> 4 ms, -5 ms: waiting -4.0 (queue -4.0); own work -1.0 (seek -1.0)")).toBe("Why, at depth 1: mean response 9 → 4 ms, −5 ms: waiting −4.0 (queue −4.0).");
+  });
+
+  it("draws cells from the best to the worst in the colours of their verdicts", () => {
+    expect(lines(withCells(5)).slice(0, 5)).toEqual([0, 1, 2, 3, 4].map((cell) => `depth ${cell}`));
+    expect(lines(withCells(3, "higher")).slice(0, 3)).toEqual(["depth 2", "depth 1", "depth 0"]);
+    const dots = [...screen(withCells(5)).querySelectorAll(".dot")].map(({ classList }) => classList[1]);
+    expect(dots).toEqual(["faster", "faster", "faster", "faster", "faster"]);
+  });
+
+  it("draws the best and the worst of many, and the others as dots on one line", () => {
+    const many = lines(withCells(20));
+    expect(many.slice(0, 7)).toEqual(["depth 0", "depth 1", "depth 2", "14 cells between", "depth 17", "depth 18", "depth 19"]);
+    expect(screen(withCells(20)).querySelectorAll(".dot").length).toBe(20);
+    expect(screen(withCells(20)).querySelectorAll(".dot.slower").length).toBe(12);
+  });
+
+  it("draws the regions of an effect with their ranges, where there are several", () => {
+    const of = withCells(20, "higher");
+    const region = (place: string, low: number, high: number) => ({ place, verdict: "faster" as const, word: "faster", cells: 3, undecided: low < 1 ? 13 : 0, ratio: { low, high }, by: "" });
+    of.verdicts[0]!.place = { text: "", regions: [region("reads", 1.1, 1.3), region("writes", 0.9, 0.9)], turns: [] };
+    expect(lines(of).slice(0, 2)).toEqual(["reads (3 cells)", "writes (3 of 16 cells)"]);
+    expect(screen(of).querySelectorAll(".span").length).toBe(1);
+    expect(screen(of).querySelectorAll(".dot").length).toBe(1);
+    of.verdicts[0]!.place.regions = Array.from({ length: 9 }, () => region("all over", 1, 2));
+    expect(lines(of)[0]).toBe("depth 19");
+  });
+
+  it("names the best of several sides that stand against one base", () => {
+    const of = report();
+    const side = (side_b: string, estimate: number) => ({ ...of.verdicts[0]!, side_a: "1", side_b, cells: 1, range: null, ratio: interval(estimate), verdict: estimate > 1 ? ("faster" as const) : ("slower" as const) });
+    const said = (...verdicts: Report["verdicts"]): (string | null | undefined)[] => {
+      const drawn = screen({ ...of, verdicts });
+      return [drawn.querySelector(".headline")?.textContent, drawn.querySelector(".ratio")?.textContent?.split(" the ")[0]];
+    };
+    expect(said(side("8", 1.5), side("64", 2))).toEqual(["Best of 3: depth 64", "Depth 64: 2.00\u00a0times"]);
+    expect(said(side("8", 0.5), side("64", 0.8))).toEqual(["Best of 3: depth 1", "Depth 64: 0.800\u00a0times"]);
+  });
+
+  it("draws each side of a single cell against the base", () => {
+    const one = report();
+    one.verdicts = one.verdicts.map((verdict) => ({ ...verdict, cells: 1, range: null }));
+    expect(lines(one).slice(0, 2)).toEqual([HOSTILE, `${HOSTILE} on`]);
+  });
+});
+
+describe("the table of verdicts", () => {
+  const shown = (section: HTMLElement): (string | undefined)[] => [...section.querySelectorAll("tbody tr")].map((row) => row.querySelectorAll("td")[1]?.textContent ?? undefined);
+  const press = (section: HTMLElement, name: string): void =>
+    [...section.querySelectorAll<HTMLElement>("thead button")].find(({ textContent }) => textContent === name)!.click();
+
+  it("sorts by every column, and says so", () => {
+    const section = table(withCells(4));
+    expect(shown(section)[0]).toBe("all 4 cells");
+    for (const head of section.querySelectorAll("thead th")) {
+      head.querySelector("button")!.click();
+      expect(head.getAttribute("aria-sort")).toBe("ascending");
+      expect(section.querySelectorAll("[aria-sort]").length).toBe(1);
+    }
+    press(section, "ratio");
+    expect(shown(section).slice(0, 2)).toEqual(["depth 0", "depth 1"]);
+    press(section, "ratio");
+    expect(shown(section)[0]).toBe("all 4 cells");
+  });
+
+  it("searches, in the address too, and shows the rest of many rows when asked", () => {
+    const of = withCells(30);
+    const choice = new Choice(of);
+    const section = table(of, choice);
+    expect(shown(section).length).toBe(20);
+    [...section.querySelectorAll("button")].find(({ textContent }) => textContent === "Show all")!.click();
+    expect(shown(section).length).toBe(31);
+    const box = section.querySelector<HTMLInputElement>("input[type=search]")!;
+    expect(box.closest("label")?.textContent).toBe("search the verdicts");
+    box.value = "Depth 29";
+    box.dispatchEvent(new Event("input"));
+    expect(shown(section)).toEqual(["depth 29"]);
+    box.dispatchEvent(new Event("change"));
+    expect(choice.state()).toContainEqual(["verdicts.find", "Depth 29"]);
+    choice.restore([["verdicts.find", "no such words"]]);
+    expect(shown(section)).toEqual([]);
+  });
+
+  it("opens a row to all that is known of its verdict", () => {
+    const section = table(report());
+    const row = section.querySelector<HTMLDetailsElement>("tbody details")!;
+    row.dispatchEvent(new Event("toggle"));
+    for (const said of [`cause ${HOSTILE}`, `beside ${HOSTILE}`, "Changes at once", `… ${HOSTILE}.`, "corrected for the number of comparisons", "margin"])
+      expect(row.textContent).toContain(said);
+  });
+});
+
+it("opens what an address leads into", () => {
+  const of = report();
+  const inner = el("p", { id: "inside" });
+  const outer = section("outer", "Outer", null, section("inner", "Inner", null, inner));
+  document.body.replaceChildren(outer, el("a", { href: "#inside" }, "there"));
+  inner.scrollIntoView = () => undefined;
+  expect([outer.open, inner.closest("details")!.open]).toEqual([false, false]);
+  history.replaceState(null, "", "#inside");
+  follow(new Choice(of));
+  expect([outer.open, inner.closest("details")!.open]).toEqual([true, true]);
+  outer.open = false;
+  document.querySelector("a")!.click();
+  expect(outer.open).toBe(true);
+  history.replaceState(null, "", "#");
 });
 
 describe("figures", () => {
@@ -397,13 +532,13 @@ it("says on top that a study is unfinished", () => {
 });
 
 it("takes what a verdict means from the report", () => {
-  const badge = verdicts(report(), null)?.querySelector(".badge");
+  const badge = table(report()).querySelector(".badge");
   expect(badge?.getAttribute("title")).toBe(HOSTILE);
 });
 
 it("tells cause, what went the other way, and where the effect is", () => {
-  const words = verdicts(report(), null)?.querySelector(".hero")?.textContent;
-  for (const said of [`cause ${HOSTILE}`, `beside ${HOSTILE}`, "1 cell"])
+  const words = howSure(report())?.textContent;
+  for (const said of [`cause ${HOSTILE}`, `beside ${HOSTILE}`, `The answer changes ${HOSTILE}`])
     expect(words).toContain(said);
 });
 
@@ -411,9 +546,9 @@ it("folds the settings in which no sides differ", () => {
   const layer = (key: string) => ({ key, value: "1", source: "" });
   const of = { ...report(), stack: [{ role: "drive", name: "d", settings: [layer(HOSTILE), layer("a"), layer("b")] }] };
   const drawn = stack(of)!;
-  expect(drawn.querySelectorAll("details .setting").length).toBe(2);
+  expect(drawn.querySelectorAll(".folded .setting").length).toBe(2);
   expect(drawn.querySelectorAll(".setting.varied").length).toBe(1);
-  expect(drawn.querySelector("summary")?.textContent).toBe("2 other settings");
+  expect(drawn.querySelector(".folded summary")?.textContent).toBe("2 other settings");
 });
 
 describe("where the time went", () => {
@@ -511,7 +646,7 @@ describe("files", () => {
       arm(choice, told(of, choice)).element,
     ])
       expect([...part!.querySelectorAll(".save")].map(({ textContent }) => textContent)).toEqual(["CSV", "PNG"]);
-    for (const part of [cells(of, choice), claims(of), differences(of), verdicts(of, null)])
+    for (const part of [cells(of, choice), claims(of), table(of)])
       expect(part?.querySelector(".save")?.textContent).toBe("CSV");
   });
 });

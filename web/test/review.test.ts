@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 
 import { parse, write } from "../src/address";
-import type { Chapter, Claim, Review, Verdict } from "../src/report";
+import type { Brief, BriefLine, Chapter, Claim, Review, Verdict } from "../src/report";
 import { review } from "../src/review";
 import { report } from "./sample";
 
@@ -20,12 +20,26 @@ function chapter(folder: string, claims: Claim[], answers = false): Chapter {
   return { folder, heading: `About ${folder}`, why: HOSTILE, answers, held: [], report: { ...report(), claims } };
 }
 
+/** A review that asks for no best level. */
+function changes(of: Partial<Review>): Review {
+  const whole = { ...sample(), ...of };
+  return { ...whole, chapters: whole.chapters.map((one) => ({ ...one, report: { ...one.report, best: [] } })) };
+}
+
+const dots = (...ratios: number[]): BriefLine["cases"] =>
+  ratios.map((ratio) => ({ ratio, verdict: ratio > 1 ? "faster" : ratio < 1 ? "slower" : "not enough data" }));
+
+/** An answer in two sentences. */
+function brief(): Brief {
+  return { says: "", lines: [{ says: "The queue: faster in 2 of 3 cases, slower in 1.", cases: dots(1.5, 2, 0.9) }, { says: HOSTILE, cases: dots(1) }] };
+}
+
 function sample(): Review {
   const chapters = [
     chapter("late", [claim("Q10", false), claim("Q2", true)]),
     chapter("early", [claim("Q9", null), claim("Q1", null, "if more comes out")]),
   ];
-  return { title: "Two in one", question: HOSTILE, answer: [{ about: "", says: "Some gain." }, { about: HOSTILE, says: HOSTILE }], introduction: ["First.", HOSTILE], command: "c", hash: "h", chapters };
+  return { title: "Two in one", question: HOSTILE, brief: brief(), answer: [{ about: "", says: "Some gain." }, { about: HOSTILE, says: HOSTILE }], introduction: ["First.", HOSTILE], command: "c", hash: "h", chapters };
 }
 
 /** The page's parts in one element. */
@@ -52,8 +66,8 @@ describe("a review", () => {
     const row = [...best.querySelectorAll("tbody tr:first-child td")].map(({ textContent }) => textContent);
     expect(row.slice(0, 2)).toEqual(["100 % ± 0.0", "70 % ± 1.0"]);
     expect(best.querySelectorAll("tbody strong").length).toBe(2);
-    const first = [...all.querySelectorAll("section")].map(({ id }) => id).slice(0, 3);
-    expect(first).toEqual(["best", "findings", "compared"]);
+    const first = [...all.querySelectorAll(":scope > .section")].map(({ id }) => id);
+    expect(first).toEqual(["sure", "answer", "best", "verdicts", "findings", "late", "early", "method"]);
   });
 
   it("leads to the pages of parts alone, whatever their folders are called", () => {
@@ -83,64 +97,110 @@ describe("a review", () => {
     expect(cells).toEqual(["all alike", "4"]);
   });
 
-  it("shows all that leads a part, and the first comparison of a part in which none does", () => {
-    const main = chapter("main", [], true);
-    const [one] = main.report.verdicts;
-    const verdict = (headline: string, leads: boolean): Verdict => ({ ...one!, headline, leads });
-    const said = (verdicts: Verdict[]) => {
-      const all = page({ ...sample(), chapters: [{ ...main, report: { ...main.report, verdicts } }] });
-      return [...all.querySelectorAll("#answers .saying > p:nth-child(2)")].map(({ textContent }) => textContent);
-    };
-    expect(said([verdict("rate", true), verdict("load", true), verdict("else", false)])).toEqual(["rate", "load"]);
-    expect(said([verdict("rate", false), verdict("load", false)])).toEqual(["rate"]);
+  it("has an answer of several sentences in its picture, within 40 words of the question and 120 in all", () => {
+    const of = changes({ question: "How much is gained?", chapters: [chapter("main", [claim("Q1", true)], true)] });
+    of.chapters[0]!.report.verdicts = of.chapters[0]!.report.verdicts.map((one) => ({ ...one, at_once: ["the bus", "the drive"], cause: null, price: null, name: "The queue", metric: "rate" }));
+    const first = page(of).querySelector(".first")!;
+    expect(first.querySelector("h1")?.textContent).toBe("How much is gained?");
+    expect(first.querySelector(".headline")).toBeNull();
+    expect([...first.querySelectorAll(".saying li > span")].map(({ textContent }) => textContent).slice(0, 2)).toEqual(brief().lines.map(({ says }) => says));
+    expect([...first.querySelectorAll(".dot")].map(({ classList }) => classList[1])).toEqual(["faster", "faster", "slower", "not-enough-data"]);
+    expect(first.querySelector("figcaption")?.textContent).toBe("Each dot is one case; hollow: undecided");
+    expect(first.querySelectorAll(".ratio").length).toBe(1);
+    expect(first.querySelector(".ratio")?.textContent).toBe("The queue: on average 1.20\u00a0times the rate (95\u00a0% interval 1.08 to 1.32)");
+    expect(first.textContent).toContain("2 things change at once.");
+    expect(first.querySelector(".onward a")?.getAttribute("href")).toBe("./main/report.html#arm");
+    expect(first.textContent).toContain("1 of 1 finding reproduced");
+    const words = (first.textContent ?? "").split(/\s+/);
+    expect(words.length).toBeLessThanOrEqual(120);
+    expect(words.indexOf("queue:")).toBeLessThanOrEqual(40);
   });
 
-  it("says of a row what is measured, what is held, what a power cut loses, and each figure once", () => {
+  it("has a headline where one sentence answers, and its parts in the picture", () => {
+    const parts = ["One", "Two"].map((says) => ({ says, cases: dots(1.5) }));
+    const first = page(changes({ brief: { says: "The queue: faster in all 2 cases.", lines: parts } })).querySelector(".first")!;
+    expect(first.querySelector(".headline")?.textContent).toBe("The queue: faster in all 2 cases.");
+    expect(first.querySelector(".saying")).toBeNull();
+    expect(first.querySelector("figcaption")?.textContent).toBe("The queue: each dot is one case");
+    expect([...first.querySelectorAll("li > span")].map(({ textContent }) => textContent).slice(0, 2)).toEqual(["One", "Two"]);
+  });
+
+  it("takes its number and its reason from the first comparison that shows something, and names the change that has a price", () => {
+    const [none, some] = [chapter("none", [], true), chapter("some", [], true)];
+    const [one] = none.report.verdicts;
+    const of = (part: Chapter, change: Partial<Verdict>): Chapter => ({ ...part, report: { ...part.report, verdicts: [{ ...one!, leads: true, price: null, cells: 1, ...change }] } });
+    const chapters = [
+      of(none, { verdict: "no difference", ratio: { estimate: 1, low: 1, high: 1 }, name: "The cache", price: "but a power cut loses 49 writes, none without it" }),
+      of(some, { ratio: { estimate: 0.5, low: 0.4, high: 0.6 } }),
+    ];
+    const first = page(changes({ chapters })).querySelector(".first")!;
+    expect(first.querySelector(".ratio")?.textContent).toContain("0.500\u00a0times");
+    expect(first.querySelector(".ratio a")?.getAttribute("href")).toBe("#some");
+    expect(first.querySelector(".price")?.textContent).toBe("The cache: a power cut loses 49 writes.");
+  });
+
+  it("draws each level, and names the one that falls least, where a level is asked for", () => {
+    const share = (level: string, ratio: number) => ({ level, ratio, low: ratio - 0.01, high: ratio + 0.01, alike: ratio > 0.98 });
+    const row = (work: string, few: number, many: number) => ({ ...{ work, factor: "segments", best: "4", claims: [], margin_percent: 2 }, levels: [share("4", few), share("64", many)] });
+    const main = chapter("main", [], true);
+    const best = [row("reads", 1, 0.5), row("writes", 0.8, 1)];
+    const first = page({ ...sample(), chapters: [{ ...main, report: { ...main.report, best } }] }).querySelector(".first")!;
+    expect([...first.querySelectorAll("li > span")].map(({ textContent }) => textContent).slice(0, 2)).toEqual(["segments 4", "segments 64"]);
+    expect([...first.querySelectorAll(".dot")].map(({ classList }) => classList[1])).toEqual(["faster", "slower", "slower", "faster"]);
+    expect(first.querySelector(".ratio")?.textContent).toBe("80.0\u00a0% of the best at worst, with segments 4 (95\u00a0% interval 79.0 to 81.0, in writes)");
+  });
+
+  it("has all verdicts of all parts in one table, what leads first, and finds those of a part", () => {
+    const of = sample();
+    of.chapters[1]!.report.verdicts[1]!.leads = true;
+    const { sections, choices } = review(of);
+    const all = document.createElement("main");
+    all.append(...sections);
+    document.body.replaceChildren(all);
+    const table = all.querySelector<HTMLDetailsElement>("#verdicts")!;
+    table.scrollIntoView = () => undefined;
+    expect(all.querySelectorAll("table.verdicts").length).toBe(1);
+    const rows = (): (string | null | undefined)[] => [...all.querySelectorAll("table.verdicts tbody tr")].map((row) => row.querySelector("a")?.getAttribute("href"));
+    expect(rows()).toEqual(["#early", "#late", "#late", "#early"]);
+    [...all.querySelectorAll<HTMLButtonElement>("#late button")].find(({ textContent }) => textContent === "2 verdicts in the table")!.click();
+    expect(rows()).toEqual(["#late", "#late"]);
+    expect(choices.state()).toContainEqual(["verdicts.find", "About late"]);
+    expect(table.open).toBe(true);
+  });
+
+  it("gives no colour to what is slight", () => {
     const main = chapter("main", [], true);
     const [one] = main.report.verdicts;
-    const verdict: Verdict = {
-      ...{ ...one!, headline: "Dropped: shorter, 0.01 to 0.82 × as long at split 128", leads: true, note: null },
-      ...{ better: "lower", word: "shorter, at a price", tempered: true, metric: "mean response time", price: "but a power cut loses 32 writes" },
-      ...{ at_once: ["the bus", "the drive"] },
-      ...{ range: { low: 0.0098, high: 0.821 } },
-    };
+    const verdict: Verdict = { ...one!, leads: true, word: "faster in 1 of 18", slight: true };
+    const all = page(changes({ chapters: [{ ...main, report: { ...main.report, verdicts: [verdict, one!] } }] }));
+    all.querySelector("table.verdicts details")!.dispatchEvent(new Event("toggle"));
+    const classes = (where: string) => [...all.querySelector(where)!.classList];
+    expect(classes("table.verdicts > tbody > tr > td > .badge")).toEqual(["badge", "tempered"]);
+    expect(classes("#main .led .badge")).toEqual(["badge", "tempered"]);
+    expect(classes(".hero")).toEqual(["hero", "tempered"]);
+  });
+
+  it("says in a row what is held, what a price is, and what factors are whose names do not say it", () => {
+    const main = chapter("main", [], true);
+    const [one] = main.report.verdicts;
+    const verdict: Verdict = { ...one!, headline: "Dropped: shorter at split 128", better: "lower", metric: "time", price: "but a power cut loses 32 writes", at_once: ["the bus", "the drive"], word: "shorter, at a price", tempered: true };
     const factors = [
       { name: "split", unit: null, says: "commands of so many sectors", levels: ["128"] },
       { name: "depth", unit: null, says: "not spoken of", levels: ["1"] },
     ];
-    const all = page({ ...sample(), chapters: [{ ...main, held: ["cache on"], report: { ...main.report, factors, verdicts: [verdict] } }] });
-    const row = all.querySelector("#answers .verdicts > li:not(.scale)")!;
-    const said = [...row.querySelectorAll(".saying > p")].map(({ textContent }) => textContent);
-    expect(said[2]).toBe("… but a power cut loses 32 writes.");
-    expect(said[3]).toBe("Changes at once: the bus, the drive. What each does by itself, this row cannot tell.");
-    expect(said[4]).toBe("mean response time, of which less is better; all with cache on");
-    expect(said.at(-1)).toBe("split: commands of so many sectors.");
-    // How far the cells reach comes before their mean, both as the scale has them: half the time is twice as good. Which figure is corrected, stands where one asks for it.
-    expect(row.querySelector(".figures")?.textContent).toBe("1.22 to 102 times as good; mean of these 4 cells 0.833 (0.758 to 0.926)");
-    expect(row.querySelector(".figures")?.getAttribute("title")).toMatch(/^interval by itself 0.758 to 0.926 times as good .*, corrected for/);
-    // The arrow goes with the figure; a gain at a price has no colour.
-    expect(row.querySelector(".badge")?.textContent).toBe("▼ shorter, at a price");
-    expect(row.querySelector(".badge")?.classList.contains("tempered")).toBe(true);
-    expect(row.querySelector(".badge")?.classList.contains("faster")).toBe(false);
-    expect(row.querySelector(".strip .range")).not.toBeNull();
-    expect(all.querySelector("#answers .lead")?.textContent).toMatch(/A cell, or case, is one combination.*mean of exactly these cells.*if not, it is undecided/);
-  });
-
-  it("gives no colour to what is slight, and keeps that of the cells that have it", () => {
-    const main = chapter("main", [], true);
-    const [one] = main.report.verdicts;
-    const place = { ...one!.place!, regions: [{ ...one!.place!.regions[0]!, verdict: "faster" as const }] };
-    const verdict: Verdict = { ...one!, leads: true, word: "faster in 1 of 18", slight: true, place };
-    const all = page({ ...sample(), chapters: [{ ...main, report: { ...main.report, verdicts: [verdict] } }] });
-    const classes = (where: string) => [...all.querySelector(where)!.classList];
-    expect(classes("#answers .badge")).toEqual(["badge", "tempered"]);
-    expect(classes(".hero")).toEqual(["hero", "tempered"]);
-    expect(classes(".where .badge")).toEqual(["badge", "faster"]);
+    const all = page({ ...sample(), chapters: [{ ...main, held: ["cache on"], report: { ...main.report, factors, verdicts: [verdict, one!] } }] });
+    const row = all.querySelector("table.verdicts tbody tr")!;
+    row.querySelector("details")!.dispatchEvent(new Event("toggle"));
+    for (const said of ["time, of which less is better", "all withcache on", "… but a power cut loses 32 writes.", "Changes at once: the bus, the drive.", "split: commands of so many sectors."])
+      expect(row.textContent).toContain(said);
+    expect(row.textContent).not.toContain("not spoken of");
+    // The arrow goes with the figure.
+    expect(row.querySelector(":scope > td > .badge")?.textContent).toBe("▼ shorter, at a price");
   });
 
   it("lets what a sentence of the answer is of stand out", () => {
     const all = page({ ...sample(), answer: [{ about: "The price: a cut", says: "faster." }, { about: "", says: "1: it comes out." }] });
-    const strong = [...all.querySelectorAll(".answer p")].map((p) => [p.querySelector("strong")?.textContent, p.textContent]);
+    const strong = [...all.querySelectorAll("#answer .answer p")].map((p) => [p.querySelector("strong")?.textContent, p.textContent]);
     expect(strong).toEqual([["The price: a cut:", "The price: a cut: faster."], [undefined, "1: it comes out."]]);
   });
 
@@ -158,60 +218,18 @@ describe("a review", () => {
     expect(all.querySelector("#best .lead")?.textContent).toMatch(/surely behind it by no more than 2 %.*the darkest is 40\u202f% of the best/);
   });
 
-  it("shows what leads the parts that answer the question before the findings, and the others after them", () => {
-    const of = { ...sample(), chapters: [chapter("aside", []), chapter("main", [], true)] };
-    const all = page(of);
-    const first = [...all.querySelectorAll("section")].map(({ id }) => id).slice(0, 3);
-    expect(first).toEqual(["best", "answers", "compared"]);
-    const links = (id: string) => [...all.querySelectorAll(`#${id} .part a`)].map((a) => a.getAttribute("href"));
-    expect([links("answers"), links("compared")]).toEqual([["#main"], ["#aside"]]);
-  });
-
-  it("puts the answer under the question, and where the question comes from behind it", () => {
-    const main = page({ ...sample(), chapters: [chapter("one", [], true)] });
-    const order = [".asked", ".answer", "#answers", ".introduction", ".contents", ".chapter"].map((name) => main.querySelector(name)!);
-    for (const [first, second] of order.slice(1).map((next, index) => [order[index]!, next] as const)) {
-      expect(first.compareDocumentPosition(second) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
-    }
-    // Above its dots a list has their scale: its ends, and where sides are equal.
-    expect(main.querySelector("#answers .verdicts > li")?.className).toBe("scale");
-    const labels = [...main.querySelectorAll("#answers .scale text")].map(({ textContent }) => textContent);
-    expect(labels).toHaveLength(3);
-    expect([labels[0], labels[1], labels[2]]).toEqual([expect.stringMatching(/^← worse, 0/), "1 (equal)", expect.stringMatching(/better →$/)]);
-    expect(main.querySelector("#answers .scale p")?.textContent).toMatch(/logarithmic.*Right is better\.$/);
-  });
-
   it("draws what is better to the right, whatever is measured", () => {
     const main = chapter("main", [], true);
     const [one] = main.report.verdicts;
     const dot = (better: Verdict["better"]): number => {
-      const verdicts = [{ ...one!, better, ratio: { estimate: 0.5, low: 0.4, high: 0.6 }, range: { low: 0.3, high: 0.7 } }];
+      const verdicts = [{ ...one!, better, ratio: { estimate: 0.5, low: 0.4, high: 0.6 }, range: { low: 0.3, high: 0.7 } }, one!];
       const all = page({ ...sample(), chapters: [{ ...main, report: { ...main.report, verdicts } }] });
-      const [from, to] = ["x1", "x2"].map((end) => Number.parseFloat(all.querySelector("#answers .strip .range")!.getAttribute(end)!));
+      const [from, to] = ["x1", "x2"].map((end) => Number.parseFloat(all.querySelector("table.verdicts .strip .stem")!.getAttribute(end)!));
       expect(from).toBeLessThan(to!);
-      return Number.parseFloat(all.querySelector("#answers .strip .dot")!.getAttribute("cx")!);
+      return Number.parseFloat(all.querySelector("table.verdicts .strip .dot")!.getAttribute("cx")!);
     };
     expect(dot("lower")).toBeGreaterThan(50);
     expect(dot("lower") + dot("higher")).toBeCloseTo(100, 1);
-  });
-
-  it("tells rows of one part apart by what is measured, else by the sides", () => {
-    const main = chapter("main", [], true);
-    const [one] = main.report.verdicts;
-    const titles = (...verdicts: Partial<Verdict>[]) => {
-      const led = verdicts.map((verdict) => ({ ...one!, side_a: "one, ICH6R", leads: true, ...verdict }));
-      const all = page({ ...sample(), chapters: [{ ...main, report: { ...main.report, verdicts: led } }] });
-      return [...all.querySelectorAll("#answers .part")].map(({ textContent }) => textContent);
-    };
-    expect(titles({ metric: "rate" }, { metric: "load" })).toEqual(["About main: rate", "About main: load"]);
-    // Sentences that begin with different names need no more.
-    const named = (name: string): Partial<Verdict> => ({ name, metric: "rate", side_b: name });
-    expect(titles(named("The queue switched on"), named("A second drive"))).toEqual(["About main", "About main"]);
-    expect(titles({ metric: "rate", side_b: "two" }, { metric: "rate", side_b: "three" })).toEqual([
-      "About main: two against one, ICH6R",
-      "About main: three against one, ICH6R",
-    ]);
-    expect(titles({ metric: "rate" })).toEqual(["About main"]);
   });
 
   it("gives every place one name, and no link leads nowhere", () => {
@@ -231,7 +249,7 @@ describe("a review", () => {
   it("has headings of one level below another", () => {
     const late = page(sample()).querySelector("#late")!;
     expect([...late.querySelectorAll("h2")].map(({ textContent }) => textContent)).toEqual(["1 About late"]);
-    expect(late.querySelectorAll(":scope > section > h3").length).toBeGreaterThan(2);
+    expect(late.querySelectorAll(":scope > .section > summary > h3").length).toBeGreaterThan(2);
   });
 
   it("keeps each chapter's choice apart in the address", () => {
@@ -254,7 +272,7 @@ describe("a review", () => {
     const none: { verdicts: Verdict[]; claims: Claim[] } = { verdicts: [], claims: [] };
     bare.chapters = bare.chapters.map((one) => ({ ...one, report: { ...one.report, ...none, cells: [] } }));
     const all = page(bare);
-    expect(all.querySelector("#answers")).toBeNull();
+    expect(all.querySelector("#verdicts")).toBeNull();
     expect(all.querySelector("#findings")).toBeNull();
     expect(all.querySelectorAll(".chapter").length).toBe(2);
   });
