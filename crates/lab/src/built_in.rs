@@ -163,6 +163,18 @@ pub const JOBS: &[BuiltInJob] = &[
         variables: &[("SECOND", "283648"), ("THIRD", "141824"), ("FOURTH", "425984")],
     },
     BuiltInJob {
+        name: "two-reads",
+        purpose: "two reads on an idle drive: what the second costs from the place of the first",
+        text: include_str!("../studies/jobs/two-reads.fio"),
+        variables: &[("FIRST", "0%"), ("SECOND", "50%"), ("BS", "4k")],
+    },
+    BuiltInJob {
+        name: "paced-writes",
+        purpose: "small writes at random places, so many a second, a flush after every so many",
+        text: include_str!("../studies/jobs/paced-writes.fio"),
+        variables: &[("BS", "4k"), ("SIZE", "1g"), ("RATE", "100"), ("COUNT", "120"), ("FLUSH", "0")],
+    },
+    BuiltInJob {
         name: "two-places",
         purpose: "reads and writes at random in two places at once: two volumes of an array",
         text: include_str!("../studies/jobs/two-places.fio"),
