@@ -564,6 +564,18 @@ mod tests {
     use seekwise_os::outputs::create_temporary_folder;
 
     #[test]
+    fn the_texts_of_a_folder_are_those_that_a_folder_keeps() {
+        let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s");
+        let comparison = Comparison { runs: 2, ..Comparison::new(setup, "job.depth", ["1", "4"]) };
+        let kept = create_temporary_folder().unwrap();
+        comparison.run_into(&StudyOptions::into(&kept.path().join("out")), &()).unwrap();
+        let compared = comparison.run(&()).unwrap();
+        for (name, text) in crate::results::folder_texts(&compared.study, &compared.made, &compared.records) {
+            assert_eq!(fs::read_to_string(kept.path().join("out").join(name)).unwrap(), text, "{name}");
+        }
+    }
+
+    #[test]
     fn of_an_interrupted_comparison_stands_what_has_all_its_runs() {
         let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s");
         let comparison = Comparison { runs: 2, ..Comparison::new(setup, "job.depth", ["1", "4", "8"]) };

@@ -27,6 +27,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 
+use seekwise_formats::study::Study;
 use seekwise_formats::study::review::{Review, ReviewPart};
 use seekwise_lab::run::RunRecord;
 
@@ -430,6 +431,14 @@ fn clear_results(files: &Files, folder: &Path) -> Result<(), FolderError> {
     }
     let _unfinished = lock_unfinished();
     [RECORDS_FILE, SUMS, PAGE].into_iter().try_for_each(|name| remove_if_there(&folder.join(name)))
+}
+
+/// The files of a study's result folder but its page, by name: what a folder with these results would hold.
+pub fn folder_texts(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> Vec<(&'static str, String)> {
+    let (study, made) = (study.to_text(), made.to_text());
+    let sums = sums::sums_text(&[(STUDY_FILE, &study), (ORIGIN_FILE, &made)]);
+    let lines = records.iter().map(record_line).collect();
+    vec![(STUDY_FILE, study), (ORIGIN_FILE, made), (SUMS, sums), (RECORDS_FILE, lines)]
 }
 
 /// The line of a record, with its sum.

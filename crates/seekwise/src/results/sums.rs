@@ -23,9 +23,14 @@ fn text_sums<'a>(name: &'a str, text: &'a str) -> impl Iterator<Item = String> +
     text.split_inclusive('\n').enumerate().map(sum_line)
 }
 
+/// The text of `sums.txt` for these texts (name, text).
+pub(crate) fn sums_text(texts: &[(&str, &str)]) -> String {
+    texts.iter().flat_map(|(name, text)| text_sums(name, text)).collect()
+}
+
 /// Writes the sums of these texts (name, text), which lie in `folder`.
 pub(crate) fn write_sums(folder: &Path, texts: &[(&str, &str)]) -> Result<(), FolderError> {
-    let sums: String = texts.iter().flat_map(|(name, text)| text_sums(name, text)).collect();
+    let sums = sums_text(texts);
     let path = folder.join(SUMS);
     write_whole(&path, sums.as_bytes(), true).map_err(|error| FolderError::Io(path, error))
 }
