@@ -34,16 +34,23 @@ pub fn clippy() -> Ended {
 }
 
 /// The target of WebAssembly.
-const WASM: &str = "wasm32-unknown-unknown";
+pub const WASM: &str = "wasm32-unknown-unknown";
 
 /// Checks that the library compiles for WebAssembly, without a lint.
 pub fn wasm() -> Ended {
-    let library_folder = Command::new("rustc").args(["--print", "target-libdir", "--target", WASM]).output();
-    if !library_folder.is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).exists()) {
-        return Ended::Skipped(format!("no target for WebAssembly; `rustup target add {WASM}` brings it"));
+    if let Some(reason) = missing_wasm_target() {
+        return Ended::Skipped(reason);
     }
-    let words = ["cargo", "clippy", "--package", "seekwise", "--no-default-features", "--target", WASM, "--locked"];
+    let packages = ["--package", "seekwise", "--package", "seekwise-explore", "--lib"];
+    let words = [&["cargo", "clippy"], &packages[..], &["--no-default-features", "--target", WASM, "--locked"]].concat();
     command(&[&words[..], &["--", "-D", "warnings"]].concat(), &[])
+}
+
+/// Why nothing can be compiled for WebAssembly here.
+pub fn missing_wasm_target() -> Option<String> {
+    let library_folder = Command::new("rustc").args(["--print", "target-libdir", "--target", WASM]).output();
+    let has_target = library_folder.is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).exists());
+    (!has_target).then(|| format!("no target for WebAssembly; `rustup target add {WASM}` brings it"))
 }
 
 /// Checks that documentation is built without a warning.

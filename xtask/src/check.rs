@@ -27,7 +27,7 @@ const PACKAGES_BY_FOLDER: [(&str, &[&str]); 18] = [
     ("crates/cli/", &["seekwise-cli"]),
     ("crates/capi/", &["seekwise-capi"]),
     ("examples/turmoil/", &["seekwise-example-turmoil"]),
-    ("examples/wasm/", &["seekwise-example-wasm"]),
+    ("crates/explore/", &["seekwise-explore"]),
     ("xtask/", &["xtask"]),
     ("fuzz/", &["seekwise-formats", "seekwise-os"]),
     ("crates/drives/profiles/", &["seekwise-lab", "seekwise-reproduce"]),

@@ -67,13 +67,22 @@ pub(crate) fn make_stretches(made: &StudyProvenance, cells: &[usize]) -> Vec<Rep
         let prepared = prepare_cell("study.toml", &kept.cell, &inputs).ok()?;
         (prepared.hash == kept.hash).then_some((cell, prepared))
     };
+    record_stretches(cells.iter().filter_map(prepared), seed, REQUESTS)
+}
+
+/// The stretches of these cells, each of so many requests.
+fn record_stretches(
+    prepared: impl Iterator<Item = (usize, PreparedCell)>,
+    seed: Seed,
+    requests: usize,
+) -> Vec<ReportStretch> {
     let recorded = |(cell, prepared): (usize, PreparedCell)| {
-        let timeline = record_beginning(&prepared, &prepared.job, seed)?;
+        let timeline = record_beginning(&prepared, &prepared.job, seed, requests)?;
         Some(RecordedSide { cell, prepared, timeline, counted: true })
     };
-    let mut sides: Vec<RecordedSide> = cells.iter().filter_map(prepared).filter_map(recorded).collect();
+    let mut sides: Vec<RecordedSide> = prepared.filter_map(recorded).collect();
     if sides.len() > 1 && sides.iter().all(RecordedSide::has_only_medium_reads) {
-        sides.iter_mut().for_each(|side| skip_warm_up(side, seed));
+        sides.iter_mut().for_each(|side| skip_warm_up(side, seed, requests));
     }
     let begins: Vec<Option<Instant>> = sides.iter().map(|side| picture_begin(&side.timeline)).collect();
     let first = begins.iter().flatten().min().copied();
@@ -81,20 +90,26 @@ pub(crate) fn make_stretches(made: &StudyProvenance, cells: &[usize]) -> Vec<Rep
     sides.iter().zip(begins).filter_map(|(side, begin)| make_stretch(side, seed, together(begin?))).collect()
 }
 
-fn record_beginning(prepared: &PreparedCell, job: &Work, seed: Seed) -> Option<RunTimeline> {
+/// Runs the beginnings of these cells' runs with this seed, until so many counted requests are done; all begin at the same instant, if they
+/// can. Cells without a modelled stack have none, nor those whose warm-up is too long, or that count no request.
+pub fn run_stretches(prepared: Vec<PreparedCell>, seed: u64, requests: usize) -> Vec<ReportStretch> {
+    record_stretches(prepared.into_iter().enumerate(), Seed(seed), requests)
+}
+
+fn record_beginning(prepared: &PreparedCell, job: &Work, seed: Seed, requests: usize) -> Option<RunTimeline> {
     let stack = prepared.target.stack()?;
-    record_run_beginning(stack, job.make_source(seed), seed, REQUESTS, WARM_UP_LIMIT).ok()
+    record_run_beginning(stack, job.make_source(seed), seed, requests, WARM_UP_LIMIT).ok()
 }
 
 /// Records `side` from the beginning of its run, without a ramp: there the sides of a comparison have equal requests and equal arms, which
 /// is lost as soon as one of them is ahead.
-fn skip_warm_up(side: &mut RecordedSide, seed: Seed) {
+fn skip_warm_up(side: &mut RecordedSide, seed: Seed, requests: usize) {
     let mut job = side.prepared.job.clone();
     if job.workers().iter().all(|worker| worker.ramp == Span::ZERO) || set_job("", &mut job, job::RAMP, "0 s").is_err()
     {
         return;
     }
-    if let Some(timeline) = record_beginning(&side.prepared, &job, seed) {
+    if let Some(timeline) = record_beginning(&side.prepared, &job, seed, requests) {
         (side.timeline, side.counted) = (timeline, false);
     }
 }
