@@ -1,5 +1,5 @@
 //! `cargo xtask dist [TARGET …]`: makes archives of the program for machines without a Rust toolchain, in
-//! `target/dist`; by default static ones for Linux on x86-64 and arm64. Each contains the program, its licences and
+//! `target/dist`; by default static ones for Linux on x86-64 and arm64. Each contains the program, the page Explore, its licences and
 //! those of its dependencies, README, documentation, studies, completions and man pages.
 //!
 //! Equal sources, built twice by one toolchain on one machine, give equal bytes: the program contains no paths, and all
@@ -16,6 +16,7 @@ use std::process::{Command, ExitCode};
 
 use self::training::{Training, train};
 use crate::steps::{Ended, command};
+use crate::web;
 
 /// A target of archives.
 struct Target {
@@ -61,7 +62,7 @@ pub fn dist(names: &[&str]) -> ExitCode {
     }
     let wanted = |target: &&Target| if names.is_empty() { target.is_default } else { names.contains(&target.triple) };
     let own = TARGETS.iter().filter(wanted).find(|target| runs_here(target));
-    let built = own.map_or(Ok(None), train).and_then(|trained| {
+    let built = passed(web::build_explore()).and_then(|()| own.map_or(Ok(None), train)).and_then(|trained| {
         TARGETS.iter().filter(wanted).try_for_each(|target| make_archive(target, trained.as_ref()))
     });
     match built {
@@ -160,7 +161,8 @@ fn pack_archive(triple: &str, program: &Path, trained: Option<&Training>) -> Res
     let staging = crate::empty_folder("dist").map_err(error_text)?;
     let folder = staging.join(&name);
     fs::create_dir_all(&folder).map_err(error_text)?;
-    let copies = ARCHIVED_FILES.iter().map(|paper| crate::root().join(paper)).chain([program.to_owned()]);
+    let made = [program.to_owned(), web::explore_page()];
+    let copies = ARCHIVED_FILES.iter().map(|paper| crate::root().join(paper)).chain(made);
     let mut words = vec!["cp".to_owned(), "-r".to_owned()];
     words.extend(copies.chain([folder.clone()]).map(|path| path.display().to_string()));
     run(&words.iter().map(String::as_str).collect::<Vec<_>>())?;

@@ -8,7 +8,7 @@
 //! | `cargo` | cargo's steps: format, lints, tests, documentation, release build, licences |
 //! | `readme` | runs the commands of the README and of pages of the manual as written, and checks what their prose concludes |
 //! | `twice` | runs a study on one core and on two, and expects equal bytes |
-//! | `web` | rebuilds and tests the report page |
+//! | `web` | rebuilds and tests the pages: the report, Explore |
 //! | `tidy` | rules about the source that no compiler checks |
 //! | `bench` | simulated requests a second, beside DiskSim's |
 //! | `disksim` | DiskSim's own program and ours, in turn |

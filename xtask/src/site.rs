@@ -1,5 +1,5 @@
 //! `cargo xtask site`: makes a site of the documents, in `target/site`, by mdBook (installed to `target/tools` if it is
-//! missing), and checks all links and anchors of the built pages. It is no part of `ci`, in which `tidy` checks the
+//! missing), with the page Explore as its first page, and checks all links and anchors of the built pages. It is no part of `ci`, in which `tidy` checks the
 //! links of the sources.
 //!
 //! The documents link to one another and to files of the repository by their paths there. So the book's sources are
@@ -15,6 +15,7 @@ use crate::links::find_links;
 use crate::python;
 use crate::steps::{Ended, command};
 use crate::tidy::SUMMARY;
+use crate::web;
 
 /// The mdBook that the site was written with.
 const MDBOOK: &str = "0.5.4";
@@ -57,11 +58,20 @@ fn try_site() -> Result<usize, String> {
     let (program, output) = (find_or_install_mdbook()?, site_folder());
     let words = [&program, "build", &book.to_string_lossy(), "--dest-dir", &output.to_string_lossy()];
     passed(command(&words, &[]))?;
+    passed(web::build_explore())?;
+    put_explore_first(&output).map_err(|error| format!("the page Explore: {error}"))?;
     let mut pages = Vec::new();
     collect_pages(&output, &mut pages);
     pages.retain(|page| !UNCHECKED_PAGES.iter().any(|name| page.ends_with(name)));
     let broken: Vec<String> = pages.iter().flat_map(|page| broken_links(page)).collect();
     if broken.is_empty() { Ok(pages.len()) } else { Err(broken.join("\n")) }
+}
+
+/// Lets the site begin with the page Explore, from which a link leads to the manual.
+fn put_explore_first(site: &Path) -> std::io::Result<()> {
+    let page = fs::read_to_string(web::explore_page())?;
+    let manual = "<p class=\"bar\"><a href=\"README.html\">The manual</a></p>\n<div id=\"page\">";
+    fs::write(site.join("index.html"), page.replacen("<div id=\"page\">", manual, 1))
 }
 
 /// Lays out the chapters, except for notebooks, and the files that they link to. Returns the notebooks by their

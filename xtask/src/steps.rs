@@ -77,7 +77,8 @@ pub const ALL: &[Step] = &[
     Step::new("mutate", "the program with changed inputs of every kind", |_| mutate::check_in_ci()),
     Step::new("readme", "the commands of README and manual, run as written", |_| readme::readme()),
     Step::new("page", "the report page, rebuilt, is the committed one", |_| web::page()),
-    Step::new("webtest", "the report page's tests", |_| web::test()),
+    Step::new("webtest", "the pages' tests", |_| web::test()),
+    Step::new("web", "the page Explore, built, and its figures, which are the program's", |_| web::explore()),
 ];
 
 /// The steps that `ci --all` adds, before a release.

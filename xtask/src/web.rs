@@ -1,10 +1,13 @@
-//! The report page: a build of `web/` must give the committed file, byte for byte. The steps are skipped without a node
-//! of the version that `web/package.json` asks for.
+//! The pages of `web/`. The report page: a build must give the committed file, byte for byte. The page Explore, in
+//! `target/web/explore.html`: a build with the library inside it as WebAssembly, whose figures must be the program's. The steps are
+//! skipped without a node of the version that `web/package.json` asks for.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::steps::{Ended, run_in};
+use crate::cargo;
+use crate::steps::{Ended, command, run_in};
 
 /// The oldest node that builds the page (`engines` in `web/package.json`).
 const OLDEST_NODE: (u32, u32) = (20, 19);
@@ -17,14 +20,10 @@ pub fn page() -> Ended {
     if let Some(reason) = missing_tool() {
         return Ended::Skipped(reason);
     }
-    let web = crate::root().join("web");
     let built = crate::root().join(PAGE);
     let before = fs::read(&built).unwrap_or_default();
-    for words in [["npm", "ci", "--no-progress"].as_slice(), &["npm", "run", "build"]] {
-        let ended = run_in(&web, words, &[]);
-        if !matches!(ended, Ended::Passed) {
-            return ended;
-        }
+    if let ended @ (Ended::Skipped(_) | Ended::Failed(_)) = npm(&[&["ci", "--no-progress"], &["run", "build"]]) {
+        return ended;
     }
     match fs::read(&built) {
         Ok(after) if after == before => Ended::Passed,
@@ -32,6 +31,87 @@ pub fn page() -> Ended {
         Err(error) => Ended::Failed(format!("{PAGE}: {error}")),
     }
 }
+
+/// Runs npm in `web/`, with each of these words in turn.
+fn npm(commands: &[&[&str]]) -> Ended {
+    let web = crate::root().join("web");
+    let run = |words: &&[&str]| run_in(&web, &[&["npm"], *words].concat(), &[]);
+    commands.iter().map(run).find(|ended| !matches!(ended, Ended::Passed)).unwrap_or(Ended::Passed)
+}
+
+/// Where the page Explore is built.
+pub fn explore_page() -> PathBuf {
+    crate::target().join("web/explore.html")
+}
+
+/// Builds the page Explore, and compares its figures with the program's, in node and, if there is one, in a browser.
+pub fn explore() -> Ended {
+    if let Some(reason) = missing_tool().or_else(cargo::missing_wasm_target) {
+        return Ended::Skipped(reason);
+    }
+    let (program, module) = (crate::target().join("debug/seekwise"), module_path());
+    let steps: [&dyn Fn() -> Ended; 3] = [
+        &build_explore,
+        &|| command(&["cargo", "build", "--package", "seekwise-cli", "--locked"], &[]),
+        &|| {
+            let paths = [("SEEKWISE_PROGRAM", &program), ("SEEKWISE_MODULE", &module), ("SEEKWISE_PAGE", &explore_page())]
+                .map(|(name, path)| (name, path.display().to_string()));
+            let environment = paths.each_ref().map(|(name, path)| (*name, path.as_str()));
+            run_in(&crate::root().join("web"), &["npm", "run", "explore:test"], &environment)
+        },
+    ];
+    steps.iter().map(|step| step()).find(|ended| !matches!(ended, Ended::Passed)).unwrap_or(Ended::Passed)
+}
+
+/// Builds the page Explore.
+pub fn build_explore() -> Ended {
+    let words = ["cargo", "build", "--profile", "page", "--package", "seekwise-explore", "--lib", "--target", cargo::WASM, "--locked"];
+    let ended = command(&words, &[]);
+    if !matches!(ended, Ended::Passed) {
+        return ended;
+    }
+    let folder = explore_page().parent().expect("it lies in a folder").display().to_string();
+    let bundle = ["run", "explore:build", "--", "--outDir", &folder];
+    let ended = match crate::root().join("web/node_modules").exists() {
+        true => npm(&[&bundle]),
+        false => npm(&[&["ci", "--no-progress"], &bundle]),
+    };
+    match ended {
+        Ended::Passed => put_module_into(&explore_page()).map_or_else(Ended::Failed, |()| Ended::Passed),
+        ended => ended,
+    }
+}
+
+/// The library as WebAssembly.
+fn module_path() -> PathBuf {
+    crate::target().join(cargo::WASM).join("page/seekwise_explore.wasm")
+}
+
+/// The element of the page that holds the library, packed and as text.
+const MODULE_ELEMENT: &str = "<script type=\"text/plain\" id=\"module\">";
+
+/// Puts the library into the page.
+fn put_module_into(page: &Path) -> Result<(), String> {
+    let fault = |error: std::io::Error| format!("{}: {error}", page.display());
+    let packed = format!("gzip -9nc '{}' | base64 -w0", module_path().display());
+    let output = Command::new("sh").args(["-c", &packed]).output().map_err(fault)?;
+    let text = fs::read_to_string(page).map_err(fault)?;
+    let module = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() || module.is_empty() || text.matches(MODULE_ELEMENT).count() != 1 {
+        return Err(format!("{}: no module, or no place for it", page.display()));
+    }
+    fs::write(page, text.replace(MODULE_ELEMENT, &format!("{MODULE_ELEMENT}{module}"))).map_err(fault)?;
+    let size = Command::new("sh").args(["-c", &format!("gzip -9c '{}' | wc -c", page.display())]).output().map_err(fault)?;
+    let bytes: u64 = String::from_utf8_lossy(&size.stdout).trim().parse().map_err(|_| "gzip failed".to_owned())?;
+    println!("{}: {bytes} bytes packed", page.display());
+    match bytes < MOST_BYTES {
+        true => Ok(()),
+        false => Err(format!("{}: {bytes} bytes packed; expected less than {MOST_BYTES}", page.display())),
+    }
+}
+
+/// The most bytes of the page as a server sends it, packed.
+const MOST_BYTES: u64 = 1_000_000;
 
 /// Runs the page's tests.
 pub fn test() -> Ended {
