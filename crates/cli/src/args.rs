@@ -305,6 +305,15 @@ Examples:
 
 --svg and --png draw a study's answer: the ratios of its headline comparison, cell by cell, with their intervals.")]
     Report(ReportArgs),
+    /// Show where the page Explore lies: six pages to try things in, in a browser.
+    #[command(after_help = "\
+Examples:
+  seekwise explore
+  xdg-open \"$(seekwise explore --json | jq -r .page)\"
+
+One read, the queue, the plug, a commit, a rebuild, your own job: each has something to drag and the figures that the \
+program prints, computed in the page.")]
+    Explore,
     /// Measure simulated requests per second on fixed workloads.
     #[command(after_help = "Example:\n  seekwise bench --json")]
     Bench(BenchArgs),

@@ -9,6 +9,7 @@ mod crash;
 mod disk;
 mod drives;
 mod explain;
+mod explore;
 mod fit;
 mod flush_audit;
 mod import;
@@ -75,6 +76,7 @@ pub fn dispatch(cli: Cli, words: &[OsString]) -> CommandResult {
         CliCommand::FlushAudit(args) => flush_audit::run_command(&args, &files, cli.json),
         CliCommand::Restore(args) => restore::run_command(&args, cli.json),
         CliCommand::Report(args) => report::run_command(&args, &files, cli.json),
+        CliCommand::Explore => explore::run_command(cli.json),
         CliCommand::Bench(args) => bench::run_command(&args, &files, cli.json),
         CliCommand::Completions(args) => complete::print_completions(&args),
         CliCommand::Man(args) => complete::write_manual(&args),
