@@ -42,14 +42,16 @@ pub fn wasm() -> Ended {
         return Ended::Skipped(reason);
     }
     let packages = ["--package", "seekwise", "--package", "seekwise-explore", "--lib"];
-    let words = [&["cargo", "clippy"], &packages[..], &["--no-default-features", "--target", WASM, "--locked"]].concat();
+    let words =
+        [&["cargo", "clippy"], &packages[..], &["--no-default-features", "--target", WASM, "--locked"]].concat();
     command(&[&words[..], &["--", "-D", "warnings"]].concat(), &[])
 }
 
 /// Why nothing can be compiled for WebAssembly here.
 pub fn missing_wasm_target() -> Option<String> {
     let library_folder = Command::new("rustc").args(["--print", "target-libdir", "--target", WASM]).output();
-    let has_target = library_folder.is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).exists());
+    let has_target =
+        library_folder.is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).exists());
     (!has_target).then(|| format!("no target for WebAssembly; `rustup target add {WASM}` brings it"))
 }
 

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use seekwise::Observer;
 
-use crate::reply;
+use crate::question::reply;
 
 thread_local! {
-    static QUESTION: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-    static REPLY: RefCell<String> = const { RefCell::new(String::new()) };
+    /// The question that is being written, then its reply.
+    static EXCHANGE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 #[link(wasm_import_module = "page")]
@@ -40,9 +40,8 @@ impl Observer for PageObserver {
 #[allow(unsafe_code, reason = "the name is this module's own")]
 #[unsafe(no_mangle)]
 pub extern "C" fn make_room(bytes: usize) -> usize {
-    QUESTION.with_borrow_mut(|question| {
-        question.clear();
-        question.resize(bytes, 0);
+    EXCHANGE.with_borrow_mut(|question| {
+        *question = vec![0; bytes];
         question.as_mut_ptr() as usize
     })
 }
@@ -51,17 +50,15 @@ pub extern "C" fn make_room(bytes: usize) -> usize {
 #[allow(unsafe_code, reason = "the name is this module's own")]
 #[unsafe(no_mangle)]
 pub extern "C" fn ask() -> usize {
-    let question = QUESTION.take();
+    let question = EXCHANGE.take();
     let text = reply(&String::from_utf8_lossy(&question), &PageObserver::default());
-    REPLY.with_borrow_mut(|reply| {
-        *reply = text;
-        reply.len()
-    })
+    EXCHANGE.replace(text.into_bytes());
+    EXCHANGE.with_borrow(Vec::len)
 }
 
 /// The address of the reply.
 #[allow(unsafe_code, reason = "the name is this module's own")]
 #[unsafe(no_mangle)]
 pub extern "C" fn reply_start() -> usize {
-    REPLY.with_borrow(|reply| reply.as_ptr() as usize)
+    EXCHANGE.with_borrow(|reply| reply.as_ptr() as usize)
 }

@@ -25,7 +25,7 @@ pub fn check(root: &Path, files: &[Text], faults: &mut Vec<String>) {
     compare_names(
         "ARCHITECTURE.md",
         "room",
-        &code_words_of_table(text("ARCHITECTURE.md"), "## Thirteen rooms"),
+        &code_words_of_table(text("ARCHITECTURE.md"), "## Rooms"),
         &existing_rooms(files),
         faults,
     );
