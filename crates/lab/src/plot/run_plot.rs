@@ -46,7 +46,7 @@ const LINE: u32 = 20;
 /// Height of a kind's parts, in pixels.
 const KIND: u32 = 48;
 /// Height of the axis of the parts, in pixels.
-const AXIS: u32 = 54;
+const AXIS: u32 = 62;
 /// Width of the words right of the parts, in pixels.
 const WORDS: u32 = 330;
 /// Width of a letter, in pixels.
@@ -313,7 +313,8 @@ fn draw_parts(area: &Area<'_>, run: &RunPlot) -> Fallible {
     let mut chart = ChartBuilder::on(&bars)
         .margin_left(10)
         .margin_right(WORDS)
-        .x_label_area_size(AXIS - 10)
+        .margin_bottom(14)
+        .x_label_area_size(AXIS - 18)
         .y_label_area_size(longest * LETTER + 20)
         .build_cartesian_2d(0.0..right, 0.0..kinds.len() as f64)?;
     chart
