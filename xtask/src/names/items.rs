@@ -203,7 +203,7 @@ impl Counter<'_> {
     }
 
     fn is_library(&self) -> bool {
-        !self.file.starts_with("crates/cli/") && !self.file.starts_with("crates/python/")
+        !["crates/cli/", "crates/python/", "crates/explore/"].iter().any(|front| self.file.starts_with(front))
     }
 }
 
