@@ -39,6 +39,7 @@ fn find_page(folder: &Path) -> Option<PathBuf> {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
 mod tests {
     use std::fs;
 
