@@ -234,7 +234,7 @@ export function firstOfReview(all: Review): HTMLElement {
     says: all.brief.says,
     picture: best.length > 0 ? levelsPicture(best) : casesPicture(all),
     number: best.length > 0 ? worstShare(best) : of && ratioOf(of.verdict, of.chapter.folder, all.brief.says === "" ? of.verdict.name : ""),
-    but: of === null ? [cameOut(all)] : [priceOf(leaders), ...costs({ ...of.verdict, price: null }), cameOut(all)],
+    but: of === null ? [cameOut(all)] : [pricedLine(all) ? null : priceOf(leaders), ...costs({ ...of.verdict, price: null }), cameOut(all)],
     cause: of && causeOf(of.chapter.report, of.verdict),
     arm: shown === undefined ? null : below(shown.chapter.folder, "report.html#arm"),
   });
@@ -272,11 +272,23 @@ function casesPicture(all: Review): HTMLElement | null {
   const open = drawn.some(({ cases }) => cases.some(({ verdict }) => verdict === "not enough data"));
   const shown = picture(
     sentence(`${all.brief.says.replace(/[^:]*$/, "")} each dot is one case${open ? "; hollow: undecided" : ""}`.trim()),
-    drawn.map(({ says, cases }): Line => ({ label: unbroken(says), dots: dots(cases) })),
+    drawn.map(({ says, cases }): Line => ({ label: unbroken(lineName(all, says)), dots: dots(cases) })),
     ratioScale(ends),
   );
   shown.classList.toggle("saying", all.brief.says === "");
   return shown;
+}
+
+/** A line's words; of a part in which a power cut loses data, with that loss: its dots show the gain alone. */
+function lineName({ chapters }: Review, says: string): string {
+  const verdicts = chapters.find(({ heading }) => heading === says)?.report.verdicts ?? [];
+  const priced = verdicts.find(({ price }) => price !== null);
+  return priced === undefined ? says : `${says}: ${shortPrice(priced)}`;
+}
+
+/** Whether a line of the picture says what a power cut loses. */
+function pricedLine(all: Review): boolean {
+  return all.brief.lines.some(({ says }) => lineName(all, says) !== says);
 }
 
 /** Each level a line, each kind of work a dot: the share of the best level. */

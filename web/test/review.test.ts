@@ -125,6 +125,18 @@ describe("a review", () => {
     expect([...first.querySelectorAll("li > span")].map(({ textContent }) => textContent).slice(0, 2)).toEqual(["One", "Two"]);
   });
 
+  it("draws no gain that costs data without saying so", () => {
+    const one = chapter("cuts", [], true);
+    const [verdict] = one.report.verdicts;
+    const priced = { ...verdict!, price: "but a power cut loses 49 writes, none without it" };
+    const chapters = [{ ...one, heading: "The price", report: { ...one.report, verdicts: [priced] } }];
+    const lines = [{ says: "The price", cases: dots(1.5) }, { says: "Two", cases: dots(1.5) }];
+    const first = page(changes({ chapters, brief: { says: "The cache: faster in all 2 cases.", lines } })).querySelector(".first")!;
+    const said = [...first.querySelectorAll("li > span")].map(({ textContent }) => textContent);
+    expect(said.slice(0, 2)).toEqual(["The price: a power cut loses 49 writes", "Two"]);
+    expect(first.querySelector("p.price")).toBeNull();
+  });
+
   it("takes its number and its reason from the first comparison that shows something, and names the change that has a price", () => {
     const [none, some] = [chapter("none", [], true), chapter("some", [], true)];
     const [one] = none.report.verdicts;
