@@ -49,18 +49,17 @@ pub fn explore() -> Ended {
     if let Some(reason) = missing_tool().or_else(cargo::missing_wasm_target) {
         return Ended::Skipped(reason);
     }
-    let (program, module) = (crate::target().join("debug/seekwise"), module_path());
-    let steps: [&dyn Fn() -> Ended; 3] = [
-        &|| build_explore(&[]),
-        &|| command(&["cargo", "build", "--package", "seekwise-cli", "--locked"], &[]),
-        &|| {
-            let paths =
-                [("SEEKWISE_PROGRAM", &program), ("SEEKWISE_MODULE", &module), ("SEEKWISE_PAGE", &explore_page())]
-                    .map(|(name, path)| (name, path.display().to_string()));
-            let environment = paths.each_ref().map(|(name, path)| (*name, path.as_str()));
-            run_in(&crate::root().join("web"), &["npm", "run", "explore:test"], &environment)
-        },
-    ];
+    let program = match cargo::build_debug_program() {
+        Ok(program) => program,
+        Err(why) => return Ended::Failed(why),
+    };
+    let module = module_path();
+    let steps: [&dyn Fn() -> Ended; 2] = [&|| build_explore(&[]), &|| {
+        let paths = [("SEEKWISE_PROGRAM", &program), ("SEEKWISE_MODULE", &module), ("SEEKWISE_PAGE", &explore_page())]
+            .map(|(name, path)| (name, path.display().to_string()));
+        let environment = paths.each_ref().map(|(name, path)| (*name, path.as_str()));
+        run_in(&crate::root().join("web"), &["npm", "run", "explore:test"], &environment)
+    }];
     steps.iter().map(|step| step()).find(|ended| !matches!(ended, Ended::Passed)).unwrap_or(Ended::Passed)
 }
 
