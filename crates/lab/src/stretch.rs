@@ -155,7 +155,7 @@ struct Picture<'a> {
     end: Instant,
     /// All movements that were recorded.
     movements: &'a [Movement],
-    /// Those that the picture shows.
+    /// The movements that the picture shows.
     shown: &'a [&'a Movement],
 }
 

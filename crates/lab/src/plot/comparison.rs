@@ -38,7 +38,7 @@ pub struct SideLabel {
 /// Numbers on the horizontal axis of a curve.
 #[derive(Clone, Debug)]
 pub struct Levels {
-    /// What they are, with their unit.
+    /// The name of the figure, with its unit.
     pub axis: String,
     /// One for each side.
     pub values: Vec<f64>,

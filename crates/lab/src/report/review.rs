@@ -44,7 +44,7 @@ pub struct BriefAnswer {
 /// Cases of a change.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BriefLine {
-    /// What the change does; the name of a part if there is only one change.
+    /// The effect of the change, or the name of a part if there is only one change.
     pub says: String,
     pub cases: Vec<BriefCase>,
 }

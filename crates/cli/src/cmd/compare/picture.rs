@@ -23,7 +23,7 @@ impl ComparisonText<'_> {
         }
     }
 
-    /// What varies, and the drive's title if it is the same on all sides.
+    /// The setting that varies, and the drive's title if all sides have the same drive.
     fn subtitle(&self, words: &SettingWords) -> String {
         let varied =
             if words.is_drive() || words.is_job() { String::new() } else { format!("Varied: {}. ", words.meaning()) };

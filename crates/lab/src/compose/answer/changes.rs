@@ -166,7 +166,7 @@ impl<'a> JudgedChange<'a> {
         sentences
     }
 
-    /// What takes the gains back, in words after the word for a gain.
+    /// The cost of the gains, in words that follow the word for a gain.
     fn after_gains(&self) -> &'static str {
         if self.verdicts.iter().any(|verdict| verdict.loses) {
             ", at a price,"
