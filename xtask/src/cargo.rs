@@ -36,15 +36,13 @@ pub fn clippy() -> Ended {
 /// The target of WebAssembly.
 pub const WASM: &str = "wasm32-unknown-unknown";
 
-/// Checks that the library compiles for WebAssembly, without a lint.
+/// Builds the library and the one behind the page Explore for WebAssembly, in the tests' profile.
 pub fn wasm() -> Ended {
     if let Some(reason) = missing_wasm_target() {
         return Ended::Skipped(reason);
     }
     let packages = ["--package", "seekwise", "--package", "seekwise-explore", "--lib"];
-    let words =
-        [&["cargo", "clippy"], &packages[..], &["--no-default-features", "--target", WASM, "--locked"]].concat();
-    command(&[&words[..], &["--", "-D", "warnings"]].concat(), &[])
+    command(&[&["cargo", "build"], &packages[..], &["--no-default-features", "--target", WASM, "--locked"]].concat(), &[])
 }
 
 /// Why nothing can be compiled for WebAssembly here.

@@ -62,7 +62,7 @@ pub fn dist(names: &[&str]) -> ExitCode {
     }
     let wanted = |target: &&Target| if names.is_empty() { target.is_default } else { names.contains(&target.triple) };
     let own = TARGETS.iter().filter(wanted).find(|target| runs_here(target));
-    let built = passed(web::release_explore()).and_then(|()| own.map_or(Ok(None), train)).and_then(|trained| {
+    let built = passed(web::build_explore()).and_then(|()| own.map_or(Ok(None), train)).and_then(|trained| {
         TARGETS.iter().filter(wanted).try_for_each(|target| make_archive(target, trained.as_ref()))
     });
     match built {

@@ -89,6 +89,7 @@ fn main() -> ExitCode {
         ["mutants", ref options @ ..] => mutants::mutants(options),
         ["dist", ref targets @ ..] => dist::dist(targets),
         ["site"] => site::site(),
+        ["web"] => steps::run_steps(&[steps::Step::new("web", "the page Explore", |_| web::build_explore())]),
         ["fit", "--recovery"] => fit::recovery(),
         ["fit", "--thresholds"] => fit::thresholds(),
         ["fit", "--carried"] => fit::carried(),
@@ -114,7 +115,7 @@ fn main() -> ExitCode {
 }
 
 /// The commands that `ci` does not run: words and description.
-const OTHER_COMMANDS: [(&str, &str); 28] = [
+const OTHER_COMMANDS: [(&str, &str); 29] = [
     (
         "check [--since REVISION]",
         "the steps that a change needs, in under two minutes; by default since origin/main, or of uncommitted changes",
@@ -160,6 +161,7 @@ const OTHER_COMMANDS: [(&str, &str); 28] = [
         "md [ROWS.toml]",
         "Linux's md in a virtual machine in QEMU, beside the model's arrays; --runs 3 --program PATH for another build",
     ),
+    ("web", "make the page Explore in target/web, as small as users get it"),
     ("site", "make the manual as a site in target/site, by mdBook"),
     ("score", "run all claims, rewrite validation/claims.toml, README and docs/claims.md"),
     ("explain [CLAIM …]", "explain claims that are not reproduced, rewrite docs/claims.md"),

@@ -58,7 +58,7 @@ fn try_site() -> Result<usize, String> {
     let (program, output) = (find_or_install_mdbook()?, site_folder());
     let words = [&program, "build", &book.to_string_lossy(), "--dest-dir", &output.to_string_lossy()];
     passed(command(&words, &[]))?;
-    passed(web::release_explore())?;
+    passed(web::build_explore())?;
     put_explore_first(&output).map_err(|error| format!("the page Explore: {error}"))?;
     let mut pages = Vec::new();
     collect_pages(&output, &mut pages);

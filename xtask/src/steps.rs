@@ -68,7 +68,7 @@ pub const ALL: &[Step] = &[
     Step::new("deny", "licences and origins of dependencies", |_| cargo::deny()),
     Step::new("clippy", "no lint anywhere", |_| cargo::clippy()),
     Step::new("module", "the Python module compiles, without a lint", |_| python::check()),
-    Step::new("wasm", "the library compiles for WebAssembly, without a lint", |_| cargo::wasm()),
+    Step::new("wasm", "the library is built for WebAssembly", |_| cargo::wasm()),
     Step::new("doc", "documentation without a broken link", |_| cargo::doc()),
     Step::new("test", "all tests except those in the documentation", cargo::test),
     Step::new("doctest", "the examples in the documentation", |_| cargo::doctest()),
@@ -78,7 +78,7 @@ pub const ALL: &[Step] = &[
     Step::new("readme", "the commands of README and manual, run as written", |_| readme::readme()),
     Step::new("page", "the report page, rebuilt, is the committed one", |_| web::page()),
     Step::new("webtest", "the pages' tests", |_| web::test()),
-    Step::new("web", "the page Explore, built, and its figures, which are the program's", |_| web::explore()),
+    Step::new("explore", "the page Explore, and its figures, which are the program's", |_| web::test_explore()),
 ];
 
 /// The steps that `ci --all` adds, before a release.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from pathlib import Path
 
@@ -19,10 +20,12 @@ def test_a_notebook_runs(name: str, here: Path) -> None:
     pytest.importorskip("ipykernel")
     if name == "crash-laboratory" and (lacks := no_file_system() or missing("sqlite3")):
         pytest.skip(lacks)
+    if name == "fitted-drive" and os.environ.get("SEEKWISE_DRAWS") != "all":
+        pytest.skip("the fit takes minutes: it runs with SEEKWISE_DRAWS=all; the how-to has its steps")
     notebook = nbformat.read(DOCS / "notebooks" / f"{name}.ipynb", as_version=4)
     nbformat.validate(notebook)
     assert not any(cell.get("outputs") for cell in notebook.cells), "notebooks are kept without output"
-    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
     html = [out.data["text/html"] for cell in notebook.cells for out in cell.get("outputs", []) if "text/html" in out.get("data", {})]
     assert html, "a result shows itself"
 

@@ -1,4 +1,4 @@
-// The figures of the page Explore are the program's: fifty cells, by hash, in node and in a browser. `cargo xtask web` runs
+// The figures of the page Explore are the program's: fifty cells, by hash, in node and in a browser. `cargo xtask explore` runs
 // this with the program, the module and the page that it built; the browser's part is skipped where there is none.
 
 import { execFileSync } from "node:child_process";
@@ -101,7 +101,10 @@ describe.skipIf(PROGRAM === "" || !BROWSER)("in a browser", () => {
   const errors: string[] = [];
 
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: BROWSER!, args: ["--no-sandbox"] });
+    // The page starts its library in a worker. This test does so beside the page, where Chromium allows 8 MB, and the library as tests
+    // build it has more.
+    const args = ["--no-sandbox", "--enable-features=WebAssemblyUnlimitedSyncCompilation"];
+    browser = await chromium.launch({ executablePath: BROWSER!, args });
     page = await (await browser.newContext({ viewport: { width: 1280, height: 1000 } })).newPage();
     await page.route("**", (route) => {
       const address = route.request().url();
