@@ -134,7 +134,7 @@ export const commit = {
   question: "What does a commit cost, and what if several share it?",
   lead: "A program writes a record and flushes, so that it is durable. Drag how many records share one flush.",
   shared: "commits that share a flush",
-  keep: "A commit waits a turn of the platter, in a growing file several. Commits that share a flush cost nearly nothing more.",
+  keep: "A commit waits a turn of the platter, in a growing file several. Sixteen that share a flush cost little more than one.",
   guess: "First guess: 16 commits share one flush. How much longer does that flush take?",
   answers: ["16 times as long", "twice as long", "hardly longer"],
   truth: (ratio: string) => `${ratio} times as long as a flush for one commit.`,
