@@ -29,13 +29,15 @@ interface Answer {
 function screen({ question, tone: colour, mark, says, picture: drawn, number: figure, but, cause, arm }: Answer): HTMLElement {
   const sign = mark === "" ? null : el("span", { class: "sign", "aria-hidden": "true" }, mark);
   const why = cause === null ? null : el("p", { class: "cause" }, el("strong", {}, "Why"), unbroken(cause));
+  // A picture that is passed on alone tells its cause.
+  if (why !== null) drawn?.append(why);
   const onward = arm === null ? null : el("p", { class: "onward" }, el("a", { href: arm }, "See the arm"));
   const hero = el(
     "section",
     { id: "verdict", class: `hero ${colour}`, "aria-label": "answer" },
     says === "" ? null : el("p", { class: "headline" }, sign, unbroken(says)),
     drawn,
-    el("div", { class: "why" }, figure, why, ...but, onward),
+    el("div", { class: "why" }, figure, drawn === null ? why : null, ...but, onward),
   );
   return el("div", { class: "first" }, el("h1", { class: "asked" }, question), hero);
 }
@@ -117,13 +119,13 @@ function cellsOf({ verdicts }: Report, whole: Verdict): Verdict[] {
 }
 
 /** Why it came out so: by the work of each request, at the cell that differs most the verdict's way. */
-function causeOf(report: Report, whole: Verdict): string | null {
+function causeOf(report: Report, whole: Verdict, of = ""): string | null {
   const way = whole.verdict === "faster" || whole.verdict === "slower" ? whole.verdict : null;
   const told = cellsOf(report, whole).filter(({ cause, verdict }) => cause !== null && (way === null || verdict === way));
   const size = ({ ratio, cause }: Verdict): number => Math.abs(Math.log(ratio?.estimate ?? 1)) + (OF_EACH.test(cause!.text) ? UNLIKELY : 0);
   const [most] = told.sort((one, other) => size(other) - size(one));
   if (most === undefined) return null;
-  return `${most.cell === "" ? "" : `, at ${most.cell}`}: ${workOf(most.cause!)}.`;
+  return `${of}${most.cell === "" ? "" : `, at ${most.cell}`}: ${workOf(most.cause!)}.`;
 }
 
 /** A cause that tells the work of each request comes before others, whatever the size. */
@@ -138,7 +140,7 @@ function workOf({ text }: Cause): string {
   const [waiting, own] = ["waiting", "own work"].map((word) => Number(new RegExp(`${word} ([-+][\\d.]+)`).exec(whole)?.[1] ?? 0)) as [number, number];
   const less = waiting * own <= 0 ? null : Math.abs(own) > Math.abs(waiting) ? / waiting [^;]*;/ : /; own work [^;]*/;
   const work = less === null || OF_EACH.test(whole) ? whole : whole.replace(less, "");
-  return work.replace(/, the rest [^,)]*/g, "").replace(/, -?\d+ %/g, "").replaceAll("->", "→").replace(/([ (])-(?=\d)/g, "$1−");
+  return work.replace(/, the rest [^,)]*/g, "").replace(/, -?\d+ %/g, "").replaceAll("->", "→").replace(/([ (])-(?=\d)/g, "$1−").replace(/\d+\.\d+/g, (figure) => number(Number(figure)));
 }
 
 function dot({ ratio, better, ...said }: Verdict): Dot[] {
@@ -235,7 +237,7 @@ export function firstOfReview(all: Review): HTMLElement {
     picture: best.length > 0 ? levelsPicture(best) : casesPicture(all),
     number: best.length > 0 ? worstShare(best) : of && ratioOf(of.verdict, of.chapter.folder, all.brief.says === "" ? of.verdict.name : ""),
     but: of === null ? [cameOut(all)] : [pricedLine(all) ? null : priceOf(leaders), ...costs({ ...of.verdict, price: null }), cameOut(all)],
-    cause: of && causeOf(of.chapter.report, of.verdict),
+    cause: of && causeOf(of.chapter.report, of.verdict, leaders.length > 1 ? `, ${of.verdict.name}` : ""),
     arm: shown === undefined ? null : below(shown.chapter.folder, "report.html#arm"),
   });
 }

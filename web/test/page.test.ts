@@ -237,7 +237,7 @@ describe("the first screen", () => {
       of.verdicts[2]!.cause = { of: "reads", from_ms: 9, to_ms: 4, parts: {}, text };
       return first(of, false)!.querySelector(".cause")?.textContent ?? undefined;
     };
-    expect(why("each read: own work 13.1 -> 7.2 ms, -5.9 (seek -4.7, the rest -0.1). Waiting falls with it")).toBe("Why, at depth 1: each read: own work 13.1 → 7.2 ms, −5.9 (seek −4.7).");
+    expect(why("each read: own work 13.1 -> 7.2 ms, -5.9 (seek -4.7, the rest -0.1). Waiting falls with it")).toBe("Why, at depth 1: each read: own work 13.1 → 7.20 ms, −5.90 (seek −4.70).");
     expect(why("mean response 9 -> 4 ms, -5 ms: waiting -1.0, 20 % (queue -1.0); own work -4.0, 80 % (seek -4.0)")).toBe("Why, at depth 1: mean response 9 → 4 ms, −5 ms: own work −4.0 (seek −4.0).");
     expect(why("each read: own work 13.1 -> 13.1 ms. Waiting 0.1 -> 9.1 ms, +9.0 (queue +9.0), with 2 outstanding. Mean")).toBe("Why, at depth 1: Waiting 0.1 → 9.1 ms, +9.0 (queue +9.0), with 2 outstanding.");
     expect(why("mean response 9 -> 4 ms, -5 ms: waiting -4.0 (queue -4.0); own work -1.0 (seek -1.0)")).toBe("Why, at depth 1: mean response 9 → 4 ms, −5 ms: waiting −4.0 (queue −4.0).");
