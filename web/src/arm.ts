@@ -95,6 +95,8 @@ export function arm(choice: Choice, stretches: Told[]): { element: HTMLElement; 
   const figure = el("figure", {}, bar, clock.slider, key(discs), row, voice.element,
     el("figcaption", { class: "caption" }, caption(stretches)), lines, saves);
   const element = section("arm", "The arm at work", lead(stretches, discs), figure);
+  // Opened, it moves; a link to a moment shows that moment.
+  element.addEventListener("toggle", () => clock.now() === 0 && !still() && clock.play.click(), { once: true });
   const jump = (ms: number): void => {
     clock.stop();
     clock.go(ms);
@@ -269,8 +271,12 @@ function instantsOf(discs: Disc[]): number[] {
   return all.filter((time, place) => place === 0 || time - all[place - 1]! > STEP);
 }
 
+/** Whether the reader asked for no motion. */
+function still(): boolean {
+  return window.matchMedia?.("(prefers-reduced-motion: reduce)").matches ?? false;
+}
+
 function controls(choice: Choice, clock: Clock, discs: () => Drawn[], drives: number, drive: number): HTMLElement[] {
-  const still = window.matchMedia?.("(prefers-reduced-motion: reduce)").matches ?? false;
   const step = (words: string, label: string, to: (times: number[], now: number) => number | undefined): HTMLElement =>
     press(words, label, () => {
       clock.stop();
@@ -282,10 +288,10 @@ function controls(choice: Choice, clock: Clock, discs: () => Drawn[], drives: nu
   const speeds = SPEEDS.map(([value, text]) => ({ value: String(value), text }));
   const all = Array.from({ length: drives }, (_, index) => ({ value: String(index), text: String(index + 1) }));
   return [
-    ...(still ? [] : [clock.play]),
+    ...(still() ? [] : [clock.play]),
     step("◂ Step", "back to where something changed", before),
     step("Step ▸", "on to where something changes", after),
-    ...(still
+    ...(still()
       ? []
       : [select("speed", speeds, String(clock.speed.value), (value) => (clock.speed.value = Number(value)))]),
     ...(drives > 1

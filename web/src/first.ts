@@ -59,14 +59,27 @@ export function first(report: Report, arm: boolean): HTMLElement | null {
   });
 }
 
-/** The verdict that answers, and a sentence where several sides stand against one base: which of them is the best, else the next to it. */
+/** The verdict that answers, and a sentence where several sides stand against one base: which of them may be the best, the base if all are
+    worse, else that none is known to be. */
 function chosen(report: Report): [Verdict, string | null] {
   const [headline] = report.verdicts as [Verdict];
   const sides = sidesOf(report, headline);
   if (headline.cells !== 1 || sides.length < 2) return [headline, null];
-  const best = sides.reduce((one, other) => (goodness(other) > goodness(one) ? other : one));
-  const side = best.verdict === "faster" ? best.side_b : best.side_a;
-  return [best, `Best of ${sides.length + 1}: ${sideNames(report)(best, side)}`];
+  const bestOf = (all: Verdict[]): Verdict => all.reduce((one, other) => (goodness(other) > goodness(one) ? other : one));
+  const better = sides.filter(({ verdict }) => verdict === "faster");
+  const best = bestOf(better.length > 0 ? better : sides);
+  const name = sideNames(report);
+  const equals = better.filter((one) => one !== best && meet(one, best)).map((one) => name(one, one.side_b));
+  const named = (names: string[]): string => `Best of ${sides.length + 1}: ${names.join(", ").replace(/, ([^,]*)$/, " or $1")}`;
+  if (better.length > 0) return [best, named([name(best, best.side_b), ...equals])];
+  if (sides.every(({ verdict }) => verdict === "slower")) return [best, named([name(best, best.side_a)])];
+  const open = sides.some(({ verdict }) => verdict === "not enough data");
+  return [best, `${open ? "Not decided" : "No difference"} between ${sides.length + 1}`];
+}
+
+/** Whether the intervals of two sides meet, so that neither is known to be better. */
+function meet(one: Verdict, other: Verdict): boolean {
+  return one.ratio!.low === null || other.ratio!.low === null || (one.ratio!.low <= other.ratio!.high! && other.ratio!.low <= one.ratio!.high!);
 }
 
 /** The sides that stand against the same base, under the same conditions and by the same metric. */
@@ -132,6 +145,11 @@ function causeOf(report: Report, whole: Verdict, of = ""): string | null {
 const OF_EACH = /^each /;
 const UNLIKELY = 100;
 
+/** A figure of many digits in three. */
+function shortened(figure: string): string {
+  return figure.length > "1.23".length ? number(Number(figure)) : figure;
+}
+
 /** The first sentence on a cause that names a part of it, without small parts: the work of each request. Of waiting and work that go the same
     way it is the larger. */
 function workOf({ text }: Cause): string {
@@ -140,7 +158,7 @@ function workOf({ text }: Cause): string {
   const [waiting, own] = ["waiting", "own work"].map((word) => Number(new RegExp(`${word} ([-+][\\d.]+)`).exec(whole)?.[1] ?? 0)) as [number, number];
   const less = waiting * own <= 0 ? null : Math.abs(own) > Math.abs(waiting) ? / waiting [^;]*;/ : /; own work [^;]*/;
   const work = less === null || OF_EACH.test(whole) ? whole : whole.replace(less, "");
-  return work.replace(/, the rest [^,)]*/g, "").replace(/, -?\d+ %/g, "").replaceAll("->", "→").replace(/([ (])-(?=\d)/g, "$1−").replace(/\d+\.\d+/g, (figure) => number(Number(figure)));
+  return work.replace(/, the rest [^,)]*/g, "").replace(/, -?\d+ %/g, "").replaceAll("->", "→").replace(/([ (])-(?=\d)/g, "$1−").replace(/\d+\.\d+/g, shortened);
 }
 
 function dot({ ratio, better, ...said }: Verdict): Dot[] {
@@ -238,7 +256,7 @@ export function firstOfReview(all: Review): HTMLElement {
     number: best.length > 0 ? worstShare(best) : of && ratioOf(of.verdict, of.chapter.folder, all.brief.says === "" ? of.verdict.name : ""),
     but: of === null ? [cameOut(all)] : [pricedLine(all) ? null : priceOf(leaders), ...costs({ ...of.verdict, price: null }), cameOut(all)],
     cause: of && causeOf(of.chapter.report, of.verdict, leaders.length > 1 ? `, ${of.verdict.name}` : ""),
-    arm: shown === undefined ? null : below(shown.chapter.folder, "report.html#arm"),
+    arm: !shown?.chapter.arm ? null : below(shown.chapter.folder, "report.html#arm"),
   });
 }
 
@@ -268,13 +286,14 @@ function casesPicture(all: Review): HTMLElement | null {
   const { lines } = all.brief;
   const drawn = lines.filter(({ cases }) => cases.length > 0);
   if (drawn.length === 0) return null;
-  const dots = (cases: BriefCase[]): Dot[] =>
-    cases.map(({ ratio, verdict }) => ({ value: { estimate: ratio, low: null, high: null }, tone: tone(verdict, { tempered: false, slight: false }) }));
+  // What a power cut takes back is no gain.
+  const dots = (cases: BriefCase[], tempered: boolean): Dot[] =>
+    cases.map(({ ratio, verdict }) => ({ value: { estimate: ratio, low: null, high: null }, tone: tone(verdict, { tempered, slight: false }) }));
   const ends = drawn.flatMap(({ cases }) => cases.map(({ ratio }) => ({ low: ratio, high: ratio })));
   const open = drawn.some(({ cases }) => cases.some(({ verdict }) => verdict === "not enough data"));
   const shown = picture(
     sentence(`${all.brief.says.replace(/[^:]*$/, "")} each dot is one case${open ? "; hollow: undecided" : ""}`.trim()),
-    drawn.map(({ says, cases }): Line => ({ label: unbroken(lineName(all, says)), dots: dots(cases) })),
+    drawn.map(({ says, cases }): Line => ({ label: unbroken(lineName(all, says)), dots: dots(cases, lineName(all, says) !== says) })),
     ratioScale(ends),
   );
   shown.classList.toggle("saying", all.brief.says === "");

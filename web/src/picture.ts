@@ -61,10 +61,18 @@ const SHORT = 14;
 
 /** The picture, above `words` on what it shows. */
 export function picture(words: string, lines: Line[], scale: Scale): HTMLElement {
-  const rows = lines.map(({ label, dots }) => el("li", {}, el("span", { class: "small" }, ...breakable(label)), dots.length === 0 ? null : drawing(dots, scale)));
+  const rows = lines.map(({ label, dots }) =>
+    el("li", {}, el("span", { class: "small" }, ...breakable(label), figureOf(dots)), dots.length === 0 ? null : drawing(dots, scale)),
+  );
   const axis = el("li", { class: "scale", "aria-hidden": "true" }, el("span"), axisOf(scale));
   const short = lines.every(({ label }) => label.length <= SHORT);
   return el("figure", { class: short ? "glance short" : "glance" }, el("ul", { class: "by-cell" }, ...rows, axis), el("figcaption", { class: "small soft" }, words));
+}
+
+/** The figure of a line's only dot, so that a picture that is passed on alone has it; sides that are equal have none. */
+function figureOf([only, ...others]: Dot[]): Child {
+  const estimate = only?.value.estimate ?? null;
+  return others.length > 0 || estimate === null || estimate === 1 ? null : el("strong", {}, `\u00a0${plain(Number(estimate.toPrecision(3)))}×`);
 }
 
 /** A label that may be broken at the points of a key. */

@@ -299,6 +299,8 @@ export interface Chapter {
   /** Its leading comparison answers the question. */
   answers: boolean;
   held: string[];
+  /** Its own page shows the arm at work. */
+  arm: boolean;
   report: Report;
 }
 

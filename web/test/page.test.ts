@@ -197,7 +197,7 @@ function withCells(count: number, better: "higher" | "lower" = "lower"): Report 
 
 describe("the first screen", () => {
   const screen = (of: Report): HTMLElement => first(of, true)!;
-  const lines = (of: Report): (string | null)[] => [...screen(of).querySelectorAll(".by-cell li > span")].map((it) => it.textContent);
+  const lines = (of: Report): (string | null)[] => [...screen(of).querySelectorAll(".by-cell li > span")].map((it) => it.textContent!.replace(/\u00a0[\d.]+×$/, ""));
 
   it("has the question first, the answer within 40 words of it, and 120 words in all", () => {
     const drawn = screen(withCells(20));
@@ -237,7 +237,7 @@ describe("the first screen", () => {
       of.verdicts[2]!.cause = { of: "reads", from_ms: 9, to_ms: 4, parts: {}, text };
       return first(of, false)!.querySelector(".cause")?.textContent ?? undefined;
     };
-    expect(why("each read: own work 13.1 -> 7.2 ms, -5.9 (seek -4.7, the rest -0.1). Waiting falls with it")).toBe("Why, at depth 1: each read: own work 13.1 → 7.20 ms, −5.90 (seek −4.70).");
+    expect(why("each read: own work 13.1 -> 7.2 ms, -5.9 (seek -4.7, the rest -0.1). Waiting falls with it")).toBe("Why, at depth 1: each read: own work 13.1 → 7.2 ms, −5.9 (seek −4.7).");
     expect(why("mean response 9 -> 4 ms, -5 ms: waiting -1.0, 20 % (queue -1.0); own work -4.0, 80 % (seek -4.0)")).toBe("Why, at depth 1: mean response 9 → 4 ms, −5 ms: own work −4.0 (seek −4.0).");
     expect(why("each read: own work 13.1 -> 13.1 ms. Waiting 0.1 -> 9.1 ms, +9.0 (queue +9.0), with 2 outstanding. Mean")).toBe("Why, at depth 1: Waiting 0.1 → 9.1 ms, +9.0 (queue +9.0), with 2 outstanding.");
     expect(why("mean response 9 -> 4 ms, -5 ms: waiting -4.0 (queue -4.0); own work -1.0 (seek -1.0)")).toBe("Why, at depth 1: mean response 9 → 4 ms, −5 ms: waiting −4.0 (queue −4.0).");
@@ -268,21 +268,30 @@ describe("the first screen", () => {
     expect(lines(of)[0]).toBe("depth 19");
   });
 
-  it("names the best of several sides that stand against one base", () => {
+  it("names the best of several sides that stand against one base, and none that is not known to be", () => {
     const of = report();
-    const side = (side_b: string, estimate: number) => ({ ...of.verdicts[0]!, side_a: "1", side_b, cells: 1, range: null, ratio: interval(estimate), verdict: estimate > 1 ? ("faster" as const) : ("slower" as const) });
+    const side = (side_b: string, estimate: number, verdict: Report["verdicts"][0]["verdict"] = estimate > 1 ? "faster" : "slower") => ({
+      ...of.verdicts[0]!, side_a: "1", side_b, cells: 1, range: null, verdict,
+      ratio: { estimate, low: estimate - 0.01, high: estimate + 0.01 },
+    });
     const said = (...verdicts: Report["verdicts"]): (string | null | undefined)[] => {
       const drawn = screen({ ...of, verdicts });
       return [drawn.querySelector(".headline")?.textContent, drawn.querySelector(".ratio")?.textContent?.split(" the ")[0]];
     };
     expect(said(side("8", 1.5), side("64", 2))).toEqual(["Best of 3: depth 64", "Depth 64: 2.00\u00a0times"]);
     expect(said(side("8", 0.5), side("64", 0.8))).toEqual(["Best of 3: depth 1", "Depth 64: 0.800\u00a0times"]);
+    expect(said(side("8", 1.1), side("64", 1.2, "not enough data"))[0]).toBe("Best of 3: depth 8");
+    expect(said(side("8", 1.5), side("64", 1.51), side("16", 1.2))[0]).toBe("Best of 4: depth 64 or depth 8");
+    expect(said(side("8", 1.1, "not enough data"), side("64", 1, "no difference"))[0]).toBe("Not decided between 3");
+    expect(said(side("8", 1, "no difference"), side("64", 1.001, "no difference"))[0]).toBe("No difference between 3");
+    expect(said(side("8", 0.5), side("64", 1, "no difference"))[0]).toBe("No difference between 3");
   });
 
   it("draws each side of a single cell against the base", () => {
     const one = report();
     one.verdicts = one.verdicts.map((verdict) => ({ ...verdict, cells: 1, range: null }));
     expect(lines(one).slice(0, 2)).toEqual([HOSTILE, `${HOSTILE} on`]);
+    expect([...screen(one).querySelectorAll(".by-cell strong")].map(({ textContent }) => textContent)).toContain("\u00a01.2×");
   });
 });
 

@@ -17,7 +17,7 @@ const claim = (id: string, reproduced: boolean | null, pending: string | null = 
 });
 
 function chapter(folder: string, claims: Claim[], answers = false): Chapter {
-  return { folder, heading: `About ${folder}`, why: HOSTILE, answers, held: [], report: { ...report(), claims } };
+  return { folder, heading: `About ${folder}`, why: HOSTILE, answers, held: [], arm: true, report: { ...report(), claims } };
 }
 
 /** A review that asks for no best level. */
@@ -110,6 +110,8 @@ describe("a review", () => {
     expect(first.querySelector(".ratio")?.textContent).toBe("The queue: on average 1.20\u00a0times the rate (95\u00a0% interval 1.08 to 1.32)");
     expect(first.textContent).toContain("2 things change at once.");
     expect(first.querySelector(".onward a")?.getAttribute("href")).toBe("./main/report.html#arm");
+    const still = of.chapters.map((one) => ({ ...one, arm: false }));
+    expect(page({ ...of, chapters: still }).querySelector(".onward")).toBeNull();
     expect(first.textContent).toContain("1 of 1 finding reproduced");
     const words = (first.textContent ?? "").split(/\s+/);
     expect(words.length).toBeLessThanOrEqual(120);
@@ -122,7 +124,7 @@ describe("a review", () => {
     expect(first.querySelector(".headline")?.textContent).toBe("The queue: faster in all 2 cases.");
     expect(first.querySelector(".saying")).toBeNull();
     expect(first.querySelector("figcaption")?.textContent).toBe("The queue: each dot is one case");
-    expect([...first.querySelectorAll("li > span")].map(({ textContent }) => textContent).slice(0, 2)).toEqual(["One", "Two"]);
+    expect([...first.querySelectorAll("li > span")].map(({ textContent }) => textContent).slice(0, 2)).toEqual(["One\u00a01.5×", "Two\u00a01.5×"]);
   });
 
   it("draws no gain that costs data without saying so", () => {
@@ -133,7 +135,8 @@ describe("a review", () => {
     const lines = [{ says: "The price", cases: dots(1.5) }, { says: "Two", cases: dots(1.5) }];
     const first = page(changes({ chapters, brief: { says: "The cache: faster in all 2 cases.", lines } })).querySelector(".first")!;
     const said = [...first.querySelectorAll("li > span")].map(({ textContent }) => textContent);
-    expect(said.slice(0, 2)).toEqual(["The price: a power cut loses 49 writes", "Two"]);
+    expect(said.slice(0, 2)).toEqual(["The price: a power cut loses 49 writes\u00a01.5×", "Two\u00a01.5×"]);
+    expect([...first.querySelectorAll(".dot")].map((dot) => dot.getAttribute("class"))).toEqual(["dot tempered", "dot faster"]);
     expect(first.querySelector("p.price")).toBeNull();
   });
 

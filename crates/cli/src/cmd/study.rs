@@ -83,8 +83,12 @@ pub fn print_result(studied: &StudyResult, out: &Path, output: StudyOutput<'_>) 
 /// Lines that name the page, and the place on it at which the arm is seen at work.
 pub fn page_lines(studied: &StudyResult, out: &Path) -> Vec<String> {
     let page = format!("Report: {}", studied.page.as_deref().unwrap_or(out).display());
-    let arm = studied.arm_address().map(|address| format!("The arm at work: {address}"));
-    std::iter::once(page).chain(arm).collect()
+    std::iter::once(page).chain(studied.arm_address().as_deref().map(arm_line)).collect()
+}
+
+/// The line that names the place at which the arm is seen at work.
+fn arm_line(address: &str) -> String {
+    format!("The arm at work: {address}")
 }
 
 /// Whether a claim holds; `None` if it has no answer.

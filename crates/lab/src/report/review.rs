@@ -88,6 +88,8 @@ pub struct Chapter {
     pub half: Option<String>,
     /// The levels that it holds where other parts compare several: "cache on".
     pub held: Vec<String>,
+    /// Whether the part's own page shows the arm at work.
+    pub arm: bool,
     /// The part's report, without the moving picture and the histograms, which are on its own page.
     pub report: Report,
 }

@@ -16,6 +16,7 @@ use seekwise_lab::compose;
 use seekwise_lab::provenance::StudyProvenance;
 use seekwise_lab::provenance::parts::ReviewProvenance;
 use seekwise_lab::report::Report;
+use seekwise_lab::report::ARM_PLACE;
 use seekwise_lab::report::review::{self as page, Chapter};
 
 use super::{
@@ -38,6 +39,8 @@ pub struct ReviewResult {
     pub review: Review,
     folder: PathBuf,
     pub page: PathBuf,
+    /// The folder of the first part whose page shows the arm at work, of those that answer the question if one does.
+    arm: Option<String>,
     /// Whether the warnings of its parts were logged already, when they ran.
     warnings_logged: bool,
     files: Files,
@@ -51,6 +54,12 @@ impl ReviewResult {
             let folder = results::checked_subfolder(&self.folder, part.folder())?;
             Ok((part, read(&self.files, &folder)?))
         })
+    }
+
+    /// The place at which the arm is seen at work, if a part has a moving picture.
+    pub fn arm_address(&self) -> Option<String> {
+        let page = self.folder.join(self.arm.as_ref()?).join(results::PAGE);
+        Some(format!("{}#{}", page.display(), ARM_PLACE))
     }
 
     /// The summary of the review as JSON, with the summaries of its parts, in order.
@@ -148,7 +157,7 @@ pub fn remake_review_pages(
 pub fn read_review_folder(files: &Files, folder: &Path, text: &str) -> Result<ReviewResult, Error> {
     let review = Review::parse(&folder.join("study.toml").display().to_string(), text)?;
     let (page, files) = (folder.join(results::PAGE), files.clone());
-    Ok(ReviewResult { review, folder: folder.to_owned(), page, warnings_logged: false, files })
+    Ok(ReviewResult { review, folder: folder.to_owned(), page, arm: None, warnings_logged: false, files })
 }
 
 /// Plans a part, and opens its folder.
@@ -180,6 +189,7 @@ fn part_chapter(part: &ReviewPart, study: &Study, report: Report) -> Chapter {
         answers: part.answers,
         half: part.half.clone(),
         held: Vec::new(),
+        arm: report.shows_arm(),
         report: report.into_chapter(),
     }
 }
@@ -212,7 +222,9 @@ fn write_review_page(
         chapters,
     };
     let page = write_page(folder, |out| page::write_html(&content, out))?;
-    Ok(ReviewResult { review, folder: folder.to_owned(), page, warnings_logged: true, files: files.clone() })
+    let moving = || content.chapters.iter().filter(|chapter| chapter.arm);
+    let arm = moving().find(|chapter| chapter.answers).or_else(|| moving().next()).map(|chapter| chapter.folder.clone());
+    Ok(ReviewResult { review, folder: folder.to_owned(), page, arm, warnings_logged: true, files: files.clone() })
 }
 
 #[cfg(test)]

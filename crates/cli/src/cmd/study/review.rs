@@ -3,7 +3,7 @@
 use seekwise::study::review::{ReviewResult, part_summary};
 
 use super::text::{add_claims, add_headlines, empty_claims_table, empty_headlines_table};
-use super::{ClaimStatus, StudyOutput, claims_line};
+use super::{ClaimStatus, StudyOutput, arm_line, claims_line};
 use crate::cmd::{print_json, print_text};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::output::print_to_stderr;
@@ -47,6 +47,7 @@ pub fn print_result(reviewed: &ReviewResult, output: StudyOutput<'_>) -> Command
             print_text(&format!("\n{}", table.draw(width)))?;
         }
         print_text(&format!("\nReport: {}", reviewed.page.display()))?;
+        reviewed.arm_address().iter().try_for_each(|address| print_text(&arm_line(address)))?;
         line.iter().try_for_each(|line| print_text(line))?;
     }
     let fails = output.strict && statuses.iter().any(|(_, holds)| *holds == Some(false));
