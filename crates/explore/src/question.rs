@@ -125,13 +125,21 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_names_its_file_and_line_as_the_program_does() {
+    fn a_fault_is_named_as_the_program_names_it() {
         let job = "[a]\nioengine=libaio\nrw=randraed\n";
         let found = value(json!({"ask": "run", "setup": {
             "job": "mine.fio", "target": "exos-x18", "texts": {"mine.fio": job}}}));
         let fault = &found["faults"][0];
         assert_eq!((fault["file"].as_str(), fault["line"].as_u64()), (Some("mine.fio"), Some(3)), "{found}");
         assert!(fault["text"].as_str().unwrap().contains("randread"), "the nearest word: {found}");
+        let setup = json!({"job": "random-read", "target": "exos-x18"});
+        for (asked, says) in [
+            (json!({"ask": "rebuild", "setup": setup, "users": u32::MAX, "policy": "md", "stretches": 4}), "users: "),
+            (json!({"ask": "power-cut", "setup": setup, "at_ns": u64::MAX}), "--at: "),
+        ] {
+            let found = value(asked);
+            assert!(found["faults"][0]["text"].as_str().unwrap().contains(says), "{found}");
+        }
         let unknown = value(json!({"ask": "fly"}));
         assert!(unknown["faults"][0]["text"].as_str().unwrap().contains("unknown variant `fly`"), "{unknown}");
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use seekwise_disk::stack::Stack;
 use seekwise_disk::time::Instant;
+use seekwise_drives::duration::LONGEST;
 use seekwise_lab::cut::{cut_array, judge_cuts, modelled_stack};
 use seekwise_lab::plan::PreparedCell;
 use seekwise_lab::provenance::ProgramVersion;
@@ -66,6 +67,9 @@ pub fn power_cut(setup: &Setup, when: CutTime, bounds: &Bounds, observer: &dyn O
     // Without a cut nothing is lost, which is no answer.
     if cuts == 0 {
         return Err(Error::new("--cuts 0: expected 1 or more"));
+    }
+    if matches!(&when, CutTime::At(instants) if instants.iter().any(|at| at.nanos() > LONGEST)) {
+        return Err(Error::new("--at: expected an instant within 10 years"));
     }
     let cells = from_ref(&prepared);
     let cuts_per_run = if runs == 1 { cuts } else { 1 };

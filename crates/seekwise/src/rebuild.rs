@@ -308,7 +308,9 @@ impl RebuildSetup {
             _ if terms.working_hours.is_some() && self.users == ArrayUsers::Absent => {
                 "working-hours: there are no users; expected users or a load as well"
             }
-            _ if matches!(self.users, ArrayUsers::Rate(0 | 1)) => "users: expected at least 2 requests a second",
+            _ if matches!(self.users, ArrayUsers::Rate(rate) if !(2..=1_000_000).contains(&rate)) => {
+                "users: expected 2 to 1,000,000 requests a second"
+            }
             _ => return Ok(()),
         };
         Err(Error::new(fault))
