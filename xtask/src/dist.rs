@@ -1,6 +1,6 @@
 //! `cargo xtask dist [TARGET …]`: makes archives of the program for machines without a Rust toolchain, in
 //! `target/dist`; by default static ones for Linux on x86-64 and arm64. Each contains the program, the page Explore, its licences and
-//! those of its dependencies, README, documentation, studies, completions and man pages.
+//! those of its dependencies, README, documentation, studies, completions and man pages. Beside it lies its bill of materials.
 //!
 //! Equal sources, built twice by one toolchain on one machine, give equal bytes: the program contains no paths, and all
 //! files of an archive have one time and one owner. Needs rustup, GNU tar, gzip and sha256sum. The toolchain's own
@@ -13,6 +13,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+
+use serde_json::json;
 
 use self::training::{Training, train};
 use crate::steps::{Ended, command};
@@ -170,10 +172,11 @@ fn pack_archive(triple: &str, program: &Path, trained: Option<&Training>) -> Res
     write_completions_and_man(&build_runnable_program(trained)?, &folder)?;
     let archives = crate::target().join("dist");
     fs::create_dir_all(&archives).map_err(error_text)?;
+    fs::write(archives.join(format!("{name}.cdx.json")), bill_of_materials(triple)?).map_err(error_text)?;
     let archive = archives.join(format!("{name}.tar.gz"));
     let packed = format!(
         "tar --sort=name --mtime=@{} --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w -C '{}' -cf - {name} \
-         | gzip -9n > '{}' && cd '{}' && sha256sum *.tar.gz > SHA256SUMS && cat SHA256SUMS",
+         | gzip -9n > '{}' && cd '{}' && sha256sum *.tar.gz *.json > SHA256SUMS && cat SHA256SUMS",
         std::env::var("SOURCE_DATE_EPOCH").unwrap_or_else(|_| "0".to_owned()),
         staging.display(),
         archive.display(),
@@ -206,8 +209,15 @@ fn write_completions_and_man(program: &Path, folder: &Path) -> Result<(), String
     run(&[&program.display().to_string(), "man", &man])
 }
 
-/// The licences of all dependencies, each with the texts in its sources.
-fn dependency_licences(triple: &str) -> Result<String, String> {
+/// A dependency of the program.
+struct Dependency {
+    name: String,
+    version: String,
+    licence: String,
+}
+
+/// All dependencies of the program on a target, by their names.
+fn dependencies(triple: &str) -> Result<Vec<Dependency>, String> {
     let tree = ["tree", "-p", "seekwise-cli", "-e", "normal", "--prefix", "none", "--format", "{p}|{l}", "--locked"];
     let output = Command::new("cargo")
         .args(tree)
@@ -215,17 +225,48 @@ fn dependency_licences(triple: &str) -> Result<String, String> {
         .current_dir(crate::root())
         .output()
         .map_err(error_text)?;
-    let mut packages: Vec<String> = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
-    packages.retain(|line| !line.starts_with("seekwise"));
-    packages.iter_mut().for_each(|line| *line = line.trim_end_matches(" (*)").to_owned());
-    packages.sort();
-    packages.dedup();
+    let mut lines: Vec<String> = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
+    lines.retain(|line| !line.starts_with("seekwise"));
+    lines.iter_mut().for_each(|line| *line = line.trim_end_matches(" (*)").to_owned());
+    lines.sort();
+    lines.dedup();
+    // A line is `name v1.2.3|licence`, perhaps with ` (proc-macro)` before the bar.
+    let read = |line: &String| {
+        let (package, licence) = line.split_once('|')?;
+        let (name, version) = package.split_once(" v")?;
+        let version = version.split(' ').next()?;
+        Some(Dependency { name: name.to_owned(), version: version.to_owned(), licence: licence.to_owned() })
+    };
+    Ok(lines.iter().filter_map(read).collect())
+}
+
+/// The bill of materials in the format CycloneDX 1.6 (<https://cyclonedx.org/docs/1.6/json/>).
+fn bill_of_materials(triple: &str) -> Result<String, String> {
+    let version = version()?;
+    let component = |it: &Dependency| {
+        json!({
+            "type": "library",
+            "name": it.name,
+            "version": it.version,
+            "purl": format!("pkg:cargo/{}@{}", it.name, it.version),
+            "licenses": [{ "expression": it.licence.replace('/', " OR ") }],
+        })
+    };
+    let bill = json!({
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": { "component": { "type": "application", "name": "seekwise", "version": version } },
+        "components": dependencies(triple)?.iter().map(component).collect::<Vec<_>>(),
+    });
+    serde_json::to_string_pretty(&bill).map(|text| text + "\n").map_err(|why| why.to_string())
+}
+
+/// The licences of all dependencies, each with the texts in its sources.
+fn dependency_licences(triple: &str) -> Result<String, String> {
     let mut text = String::new();
-    for (package, licence) in packages.iter().filter_map(|line| line.split_once('|')) {
-        // The text is `name v1.2.3`, perhaps with ` (proc-macro)`.
-        let mut words = package.split(' ');
-        let folder =
-            format!("{}-{}", words.next().unwrap_or_default(), words.next().unwrap_or("v").trim_start_matches('v'));
+    for Dependency { name, version, licence } in dependencies(triple)? {
+        let folder = format!("{name}-{version}");
         text += &format!("==== {folder}: {licence}\n\n{}\n", licence_texts(&folder)?);
     }
     Ok(text)
@@ -289,5 +330,15 @@ mod tests {
     #[test]
     fn the_version_is_the_workspaces() {
         assert_eq!(version().unwrap(), env!("CARGO_PKG_VERSION"));
+        let citation = include_str!("../../CITATION.cff");
+        assert!(citation.lines().any(|line| line.strip_prefix("version: ") == Some(env!("CARGO_PKG_VERSION"))));
+    }
+
+    #[test]
+    fn a_bill_names_each_dependency_with_its_licence() {
+        let bill: serde_json::Value = serde_json::from_str(&bill_of_materials(LINUX.triple).unwrap()).unwrap();
+        let components = bill["components"].as_array().unwrap();
+        assert!(components.iter().any(|it| it["name"] == "clap"), "{components:?}");
+        assert!(components.iter().all(|it| it["licenses"][0]["expression"] != "" && it["name"] != "seekwise"));
     }
 }

@@ -13,11 +13,14 @@ use crate::steps::{Ended, command};
 /// Code that reads a file when it is built, up to the file's name.
 const READING_CODE: [&str; 4] = ["include_str!(", "include_bytes!(", "include!(", "#[path = "];
 
+/// What a registry demands of a package, or shows of it.
+const FIELDS: [&str; 5] = ["description", "license", "readme", "keywords", "categories"];
+
 /// A package that can be published.
 struct Package {
     name: String,
     folder: PathBuf,
-    /// The fields that the registry demands and the manifest lacks.
+    /// The [`FIELDS`] that the manifest lacks.
     missing_fields: Vec<&'static str>,
 }
 
@@ -63,7 +66,11 @@ fn publishable_packages() -> Result<Vec<Package>, String> {
     let all = metadata["packages"].as_array().into_iter().flatten();
     let package = |package: &Value| {
         let manifest = Path::new(package["manifest_path"].as_str()?);
-        let missing_fields = ["description", "license"].into_iter().filter(|key| package[*key].as_str().is_none());
+        let is_missing = |key: &&str| match &package[*key] {
+            Value::Array(words) => words.is_empty(),
+            value => value.as_str().is_none(),
+        };
+        let missing_fields = FIELDS.into_iter().filter(is_missing);
         Some(Package {
             name: package["name"].as_str()?.to_owned(),
             folder: manifest.parent()?.to_owned(),

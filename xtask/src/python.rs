@@ -202,7 +202,7 @@ fn try_wheel(targets: &[&str]) -> Result<(), String> {
     passed(maturin(&["sdist", "--out", &folder]))?;
     for target in targets {
         passed(command(&["rustup", "target", "add", target], &[]))?;
-        let common = ["build", "--release", "--locked", "--out", &folder, "--target", target];
+        let common = ["build", "--profile", "dist", "--locked", "--out", &folder, "--target", target];
         let old = ["--zig", "--compatibility", "manylinux2014"];
         let words = if target.contains("linux-gnu") { [&common[..], &old].concat() } else { common.to_vec() };
         passed(maturin(&words))?;
