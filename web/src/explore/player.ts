@@ -11,8 +11,8 @@ import { player as texts } from "./texts";
 /** How many times slower than the drive, by the slider's place: powers of ten between whole numbers. */
 const SLOWEST = 4;
 const OPENING = 2;
-/** What is shown is read out no more often than this, in milliseconds. */
-const READ_OUT = 1000;
+/** What is shown is read out once it stands still for so many milliseconds, and never while it plays. */
+const SETTLED = 400;
 
 export interface Player {
   element: HTMLElement;
@@ -20,15 +20,13 @@ export interface Player {
   load: (stretches: Told[], from?: number) => void;
   /** Takes the clock to an instant, in milliseconds. */
   go: (ms: number) => void;
-  /** The instant that is shown. */
-  now: () => number;
 }
 
 /** A player; `shown` is called at each instant that is drawn. */
 export function player(shown: (ms: number) => void = () => undefined): Player {
   const still = window.matchMedia?.("(prefers-reduced-motion: reduce)").matches ?? false;
   let discs: Disc[] = [];
-  let [length, first, time, frame, before, told] = [0, 0, 0, 0, 0, 0];
+  let [length, first, time, frame, before, settling] = [0, 0, 0, 0, 0, 0];
   const row = el("div", { class: "discs" });
   const voice = el("p", { class: "unseen", "aria-live": "polite" });
   const words = el("output", {});
@@ -43,16 +41,19 @@ export function player(shown: (ms: number) => void = () => undefined): Player {
     range.setAttribute("aria-valuetext", words.textContent);
     discs.forEach((one) => one.show(time));
     shown(time);
-    const present = performance.now();
-    if (present - told < READ_OUT && frame !== 0) return;
-    told = present;
-    voice.textContent = discs.map((one) => one.said()).join(" ");
+  };
+  const readOut = (): void => {
+    clearTimeout(settling);
+    settling = window.setTimeout(() => {
+      if (frame === 0) voice.textContent = discs.map((one) => one.said()).join(" ");
+    }, SETTLED);
   };
   const play = press(texts.play, texts.playLabel, () => (frame === 0 ? start() : stop()));
   const stop = (): void => {
     cancelAnimationFrame(frame);
     frame = 0;
     play.textContent = texts.play;
+    readOut();
   };
   const turn = (present: number): void => {
     draw(time + (present - before) / slower());
@@ -100,5 +101,5 @@ export function player(shown: (ms: number) => void = () => undefined): Player {
     stop();
     draw(ms);
   };
-  return { element: el("div", { class: "player" }, row, bar, voice), load, go, now: () => time };
+  return { element: el("div", { class: "player" }, row, bar, voice), load, go };
 }
