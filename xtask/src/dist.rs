@@ -135,8 +135,8 @@ fn can_link(target: &Target) -> bool {
     }
 }
 
-/// Flags that leave this machine's paths out of the program.
-fn path_free_flags() -> Vec<String> {
+/// Flags that leave this machine's paths out of what is compiled.
+pub fn path_free_flags() -> Vec<String> {
     let registry = cargo_home().join("registry/src");
     let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
     vec![remap(&crate::root(), "seekwise"), remap(&registry, "registry")]
@@ -168,7 +168,8 @@ fn pack_archive(triple: &str, program: &Path, trained: Option<&Training>) -> Res
     let mut words = vec!["cp".to_owned(), "-r".to_owned()];
     words.extend(copies.chain([folder.clone()]).map(|path| path.display().to_string()));
     run(&words.iter().map(String::as_str).collect::<Vec<_>>())?;
-    fs::write(folder.join("LICENSES-OF-DEPENDENCIES"), dependency_licences(triple)?).map_err(error_text)?;
+    fs::write(folder.join("LICENSES-OF-DEPENDENCIES"), dependency_licences("seekwise-cli", triple)?)
+        .map_err(error_text)?;
     write_completions_and_man(&build_runnable_program(trained)?, &folder)?;
     let archives = crate::target().join("dist");
     fs::create_dir_all(&archives).map_err(error_text)?;
@@ -209,16 +210,16 @@ fn write_completions_and_man(program: &Path, folder: &Path) -> Result<(), String
     run(&[&program.display().to_string(), "man", &man])
 }
 
-/// A dependency of the program.
+/// A dependency of a package.
 struct Dependency {
     name: String,
     version: String,
     licence: String,
 }
 
-/// All dependencies of the program on a target, by their names.
-fn dependencies(triple: &str) -> Result<Vec<Dependency>, String> {
-    let tree = ["tree", "-p", "seekwise-cli", "-e", "normal", "--prefix", "none", "--format", "{p}|{l}", "--locked"];
+/// All dependencies of a package on a target, by their names.
+fn dependencies(package: &str, triple: &str) -> Result<Vec<Dependency>, String> {
+    let tree = ["tree", "-p", package, "-e", "normal", "--prefix", "none", "--format", "{p}|{l}", "--locked"];
     let output = Command::new("cargo")
         .args(tree)
         .args(["--target", triple])
@@ -230,6 +231,9 @@ fn dependencies(triple: &str) -> Result<Vec<Dependency>, String> {
     lines.iter_mut().for_each(|line| *line = line.trim_end_matches(" (*)").to_owned());
     lines.sort();
     lines.dedup();
+    if lines.is_empty() {
+        return Err(format!("`cargo tree -p {package}` names no dependency; it ended with {}", output.status));
+    }
     // A line is `name v1.2.3|licence`, perhaps with ` (proc-macro)` before the bar.
     let read = |line: &String| {
         let (package, licence) = line.split_once('|')?;
@@ -257,23 +261,37 @@ fn bill_of_materials(triple: &str) -> Result<String, String> {
         "specVersion": "1.6",
         "version": 1,
         "metadata": { "component": { "type": "application", "name": "seekwise", "version": version } },
-        "components": dependencies(triple)?.iter().map(component).collect::<Vec<_>>(),
+        "components": dependencies("seekwise-cli", triple)?.iter().map(component).collect::<Vec<_>>(),
     });
     serde_json::to_string_pretty(&bill).map(|text| text + "\n").map_err(|why| why.to_string())
 }
 
-/// The licences of all dependencies, each with the texts in its sources.
-fn dependency_licences(triple: &str) -> Result<String, String> {
-    let mut text = String::new();
-    for Dependency { name, version, licence } in dependencies(triple)? {
+/// The dependencies of a package on a target with the names of their licences, then each licence text in their sources once.
+pub fn dependency_licences(package: &str, triple: &str) -> Result<String, String> {
+    let (mut names, mut texts) = (String::new(), Vec::new());
+    for Dependency { name, version, licence } in dependencies(package, triple)? {
         let folder = format!("{name}-{version}");
-        text += &format!("==== {folder}: {licence}\n\n{}\n", licence_texts(&folder)?);
+        names += &format!("{folder}: {licence}\n");
+        texts.extend(licence_texts(&folder)?.into_iter().map(|text| (folder.clone(), text)));
     }
-    Ok(text)
+    Ok(format!("{names}\n{}", join_texts(texts)))
+}
+
+/// Texts below the names of all packages that have them, in the order in which they occur first.
+fn join_texts(texts: Vec<(String, String)>) -> String {
+    let mut joined: Vec<(String, String)> = Vec::new();
+    for (package, text) in texts {
+        let is_same = |other: &str| other.split_whitespace().eq(text.split_whitespace());
+        match joined.iter_mut().find(|(_, other)| is_same(other)) {
+            Some((packages, _)) => *packages += &format!(", {package}"),
+            None => joined.push((package, text)),
+        }
+    }
+    joined.iter().map(|(packages, text)| format!("==== {packages}\n\n{}\n\n", text.trim())).collect()
 }
 
 /// The licence texts in a dependency's sources.
-fn licence_texts(package: &str) -> Result<String, String> {
+fn licence_texts(package: &str) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
     for registry in fs::read_dir(cargo_home().join("registry/src")).map_err(error_text)?.flatten() {
         for file in fs::read_dir(registry.path().join(package)).into_iter().flatten().flatten() {
@@ -284,7 +302,7 @@ fn licence_texts(package: &str) -> Result<String, String> {
         }
     }
     found.sort();
-    Ok(found.iter().filter(|path| path.is_file()).flat_map(fs::read_to_string).collect::<Vec<_>>().join("\n"))
+    Ok(found.iter().filter(|path| path.is_file()).flat_map(fs::read_to_string).collect())
 }
 
 /// The version, as the workspace has it.
@@ -325,6 +343,13 @@ mod tests {
     fn a_program_that_asks_for_an_interpreter_is_not_static() {
         assert!(is_static(&elf(1)) && !is_static(&elf(3)), "1 is a part to load, 3 an interpreter");
         assert!(!is_static(b"MZ") && !is_static(&fs::read(std::env::current_exe().unwrap()).unwrap()));
+    }
+
+    #[test]
+    fn a_licence_text_stands_once_below_all_that_have_it() {
+        let texts = [("a-1", "MIT\n  text"), ("b-2", "Apache"), ("c-3", "MIT text\n")];
+        let joined = join_texts(texts.map(|(package, text)| (package.to_owned(), text.to_owned())).to_vec());
+        assert_eq!(joined, "==== a-1, c-3\n\nMIT\n  text\n\n==== b-2\n\nApache\n\n");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cargo;
+use crate::dist::{dependency_licences, path_free_flags};
 use crate::steps::{Ended, command, run_in};
 
 /// The oldest node that builds the page (`engines` in `web/package.json`).
@@ -70,7 +71,7 @@ pub fn build_explore() -> Ended {
     let words = [&["cargo", "build", "--profile", "page"], &package[..], &["--locked"]].concat();
     let page = explore_page();
     let steps: [&dyn Fn() -> Ended; 3] = [
-        &|| command(&words, &[]),
+        &|| command(&words, &[("CARGO_ENCODED_RUSTFLAGS", &path_free_flags().join("\u{1f}"))]),
         &|| build_page(&page, &module_path("page")),
         &|| check_size(&page).map_or_else(Ended::Failed, |()| Ended::Passed),
     ];
@@ -91,7 +92,9 @@ fn build_page(page: &Path, module: &Path) -> Ended {
         false => npm(&[&["ci", "--no-progress"], &bundle]),
     };
     match ended {
-        Ended::Passed => put_into(page, module).map_or_else(Ended::Failed, |()| Ended::Passed),
+        Ended::Passed => put_into(page, module)
+            .and_then(|()| append_licences(page, &dependency_licences("seekwise-explore", cargo::WASM)?))
+            .map_or_else(Ended::Failed, |()| Ended::Passed),
         ended => ended,
     }
 }
@@ -115,6 +118,16 @@ fn put_into(page: &Path, module: &Path) -> Result<(), String> {
         return Err(format!("{}: no module, or no place for it", page.display()));
     }
     fs::write(page, text.replace(MODULE_ELEMENT, &format!("{MODULE_ELEMENT}{module}"))).map_err(fault)
+}
+
+/// Appends the licences of what the library is made with, after those of the scripts.
+fn append_licences(page: &Path, licences: &str) -> Result<(), String> {
+    let fault = |error: std::io::Error| format!("{}: {error}", page.display());
+    let text = fs::read_to_string(page).map_err(fault)?;
+    let (before, after) = text.rsplit_once("</body>").ok_or_else(|| format!("{}: no </body>", page.display()))?;
+    // No comment contains two hyphens.
+    let comment = format!("<!-- The library's dependencies\n\n{}\n-->\n", licences.replace("--", "- -").trim());
+    fs::write(page, format!("{before}{comment}</body>{after}")).map_err(fault)
 }
 
 /// Says how large the page is as a server sends it, and holds it against its limit.
