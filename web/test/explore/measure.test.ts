@@ -1,4 +1,4 @@
-// What is measured of the page Explore, by a clock, and so judged by nobody in ci: run it with SEEKWISE_MEASURE=1 and the
+// What is measured of the page Explore, by a clock or at length, and so not in ci: run it with SEEKWISE_MEASURE=1 and the
 // variables of `figures.test.ts`; SEEKWISE_WILD names a folder of fio job files to paste.
 
 import { execFileSync } from "node:child_process";
@@ -6,7 +6,7 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { chromium, type Browser, type Page } from "playwright-core";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { connect } from "../../src/explore/connect";
 
@@ -69,14 +69,23 @@ describe.skipIf(SEEKWISE_MEASURE === undefined || !BROWSER)("measured", () => {
   it("that a second run stops the first", async () => {
     await open("job");
     const text = (seconds: number): string => `[a]\nioengine=libaio\ndirect=1\nrw=randread\nbs=4k\nsize=1g\niodepth=16\ntime_based\nruntime=${seconds}\n`;
-    await page.fill("#job textarea", text(100_000));
+    const commands = async (): Promise<string[]> => page.locator("#job .answer-box .command code").allTextContents();
+    await page.selectOption("#job select >> nth=1", "exos-x18");
+    await page.fill("#job textarea", text(3000));
     await page.click("#job .go");
     await page.waitForTimeout(1500);
+    expect(await commands()).toEqual([]);
+    await page.selectOption("#job select >> nth=1", "cheetah-15k.4");
     await page.fill("#job textarea", text(5));
     const began = Date.now();
     await page.click("#job .go");
     await page.waitForSelector("#job .answer-box .sentence", { timeout: MINUTES });
     console.log(`the second answer stands ${Date.now() - began} ms after it was asked for`);
+    const second = await commands();
+    expect(second).toEqual([expect.stringContaining("cheetah-15k.4")]);
+    // The first, if it went on, would be an answer by now.
+    await page.waitForTimeout(20_000);
+    expect(await commands()).toEqual(second);
   }, 2 * MINUTES);
 
   it("that a thousand runs leave the memory flat", async () => {
@@ -100,6 +109,7 @@ describe.skipIf(SEEKWISE_MEASURE === undefined || !BROWSER)("measured", () => {
     };
     const sizes = [await after(50), await after(450), await after(500)];
     console.log(`heap after 50, 500, 1000 runs: ${sizes.map((bytes) => `${(bytes / 1e6).toFixed(1)} MB`).join(", ")}`);
+    expect(sizes[2]! / sizes[1]!).toBeLessThan(1.1);
   }, 20 * MINUTES);
 
   it("what becomes of wild job files", async () => {
