@@ -71,7 +71,8 @@ export function standalone(
   return { text: text.replace(/var\((--[\w-]+)\)/g, (_, variable: string) => colour(variable)), width, height };
 }
 
-function save(name: string, content: Blob): void {
+/** Hands over a file. */
+export function save(name: string, content: Blob): void {
   const link = el("a", { download: name, href: URL.createObjectURL(content) });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);

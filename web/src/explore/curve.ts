@@ -3,13 +3,13 @@
 
 import { apart, chart, tooltip, valueAxis } from "../chart";
 import { el } from "../dom";
-import { number } from "../format";
+import { number, plain } from "../format";
 import { ink } from "../palette";
+import { site } from "./texts";
 
 export interface Line {
   name: string;
   colour: string;
-  dash?: "solid" | number[];
   points: [number, number][];
   /** Lines of one stack lie on one another, as areas. */
   stack?: boolean;
@@ -27,7 +27,7 @@ export function curve(caption: string, axis: string, [from, to]: [number, number
   let [lines, at]: [Line[], number] = [[], from];
   const { element, redraw } = chart(({ width }) => ({
     height: HEIGHT,
-    label: `${caption}: ${lines.map(({ name, points }) => `${name} ${near(points, at)}`).join(", ")}`,
+    label: `${caption}: ${lines.map(({ name, points }) => `${name} ${number(nearest(points, at)[1])}`).join(", ") || site.computing}`,
     option: {
       grid: { left: 56, right: 16, top: 10, bottom: 40 },
       xAxis: valueAxis(axis, {
@@ -37,15 +37,15 @@ export function curve(caption: string, axis: string, [from, to]: [number, number
         ...(ticks ? { axisTick: { show: true, customValues: ticks }, axisLabel: { color: ink.soft, fontSize: 12, customValues: shownTicks(ticks, from, to, width) } } : {}),
       }),
       yAxis: valueAxis("", { min: 0 }),
-      tooltip: tooltip("axis", () => el("div", {}, ...lines.map(({ name, points }) => el("p", {}, `${name}: ${near(points, at)}`))), "line"),
-      series: lines.map(({ name, colour, dash, points, stack }, place) => ({
+      tooltip: tooltip("axis", (hovered) => values(axis, lines, (hovered as { axisValue: number }[])[0]?.axisValue ?? at), "line"),
+      series: lines.map(({ name, colour, points, stack }, place) => ({
         type: "line",
         name,
         data: points,
         symbol: points.length > 20 ? "none" : "circle",
         symbolSize: 6,
         color: colour,
-        lineStyle: { width: stack ? 0 : 2.5, type: dash ?? "solid" },
+        lineStyle: { width: stack ? 0 : 2.5, type: "solid" },
         ...(stack ? { stack: "all", areaStyle: { color: colour, opacity: 1 } } : {}),
         ...(place === 0
           ? {
@@ -74,6 +74,7 @@ export function curve(caption: string, axis: string, [from, to]: [number, number
 }
 
 function legendOf(lines: () => Line[]): HTMLElement {
+  if (lines().length === 0) return el("p", { class: "small soft legend" }, site.computing);
   const items = lines().map(({ name, colour }) =>
     el("li", {}, el("span", { class: "swatch", style: `background: ${colour}` }), name),
   );
@@ -84,8 +85,33 @@ function shownTicks(ticks: number[], from: number, to: number, width: number): n
   return apart(ticks, (value) => (value - from) / (to - from), width - 72);
 }
 
-/** The value of the point nearest to `x`, in words. */
-function near(points: [number, number][], x: number): string {
-  const nearest = points.reduce((best, point) => (Math.abs(point[0] - x) < Math.abs(best[0] - x) ? point : best), points[0] ?? [0, NaN]);
-  return number(nearest[1]);
+/** What the lines are at the place under the pointer. */
+function values(axis: string, lines: Line[], x: number): HTMLElement {
+  const all = lines.map(({ name, points }) => el("p", {}, `${name}: ${number(nearest(points, x)[1])}`));
+  return el("div", {}, el("p", { class: "soft" }, `${axis}: ${plain(nearest(lines[0]?.points ?? [], x)[0])}`), ...all);
+}
+
+function nearest(points: [number, number][], x: number): [number, number] {
+  const nearer = (best: [number, number], point: [number, number]): [number, number] =>
+    Math.abs(point[0] - x) < Math.abs(best[0] - x) ? point : best;
+  return points.reduce(nearer, points[0] ?? [x, NaN]);
+}
+
+/** Curves that are computed once for what they are `about`: another's are never drawn. `compute` gives up, with null, if what it
+    computes is no longer wanted. */
+export function traced(
+  about: () => string,
+  compute: (wanted: () => boolean) => Promise<Line[][] | null>,
+  draw: (curves: Line[][]) => void,
+): { show: () => void; trace: () => Promise<void> } {
+  let [of, curves]: [string, Line[][]] = ["", []];
+  const show = (): void => draw(of === about() ? curves : []);
+  const trace = async (): Promise<void> => {
+    const asked = about();
+    if (asked === of) return;
+    const found = await compute(() => about() === asked);
+    if (found) [of, curves] = [asked, found];
+    show();
+  };
+  return { show, trace };
 }

@@ -3,16 +3,9 @@
 
 import { connect, type Progress } from "./connect";
 
-/** A fault as the program prints it; `line` counts from 1, 0 where it concerns no line. */
-export interface Fault {
-  text: string;
-  file: string;
-  line: number;
-}
-
-/** What a question ends with if it has no answer. */
+/** What a question ends with if it has no answer: faults as the program prints them. */
 export class Faults extends Error {
-  constructor(readonly faults: Fault[]) {
+  constructor(readonly faults: { text: string }[]) {
     super(faults.map(({ text }) => text).join("\n"));
   }
 }
@@ -97,11 +90,6 @@ export class Engine {
     for (const { reject } of this.asked.splice(0)) reject(new Stopped());
   }
 
-  /** Whether a question is being answered. */
-  isBusy(): boolean {
-    return this.asked.length > 0;
-  }
-
   private send(module: WebAssembly.Module): void {
     this.worker ??= this.start(module);
     this.worker.postMessage({ question: this.asked[0]!.question } satisfies Told);
@@ -123,8 +111,8 @@ export class Engine {
   private close(tells: { reply: string } | { broken: string }, module: WebAssembly.Module): void {
     const asked = this.asked.shift();
     if (this.asked.length > 0) this.send(module);
-    if ("broken" in tells) return asked?.reject(new Faults([{ text: tells.broken, file: "", line: 0 }]));
-    const reply = JSON.parse(tells.reply) as { answer?: unknown; faults?: Fault[] };
+    if ("broken" in tells) return asked?.reject(new Faults([{ text: tells.broken }]));
+    const reply = JSON.parse(tells.reply) as { answer?: unknown; faults?: { text: string }[] };
     if (reply.faults) asked?.reject(new Faults(reply.faults));
     else asked?.resolve(reply.answer);
   }

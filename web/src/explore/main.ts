@@ -7,10 +7,12 @@ import "../style/figures.css";
 import "../style/media.css";
 import "../style/explore.css";
 
+import { write } from "../address";
 import { followPrinting } from "../chart";
 import { el } from "../dom";
 import { themeSwitch } from "../theme";
-import { Engine, Stopped, unpackModule } from "./engine";
+import { Attempts } from "./attempts";
+import { Engine, unpackModule } from "./engine";
 import { commitPage } from "./pages/commit";
 import { jobPage } from "./pages/job";
 import type { Bench, DriveSummary, Page } from "./pages/page";
@@ -37,19 +39,15 @@ async function start(): Promise<void> {
   const module = unpackModule(document.getElementById("module")!.textContent!);
   const [quick, slow] = [new Engine(module), new Engine(module)];
   const drives = await quick.ask<DriveSummary[]>({ ask: "drives" });
-  const fault = (error: unknown): void => {
-    if (error instanceof Stopped) return;
-    status.hidden = false;
-    status.textContent = String(error instanceof Error ? error.message : error);
-  };
   const settings = new Map(PAGES.map(([name]) => [name, new Settings()]));
   const pages = new Map<string, Page>();
-  const [nav, stage] = [contents(), el("div", {})];
-  main.replaceChildren(heading(), nav, status, stage, el("footer", {}, texts.site.foot));
-  status.hidden = true;
+  const links = new Map(PAGES.map(([name, title]) => [name, link(name, title, settings.get(name)!)]));
+  const stage = el("div", {});
+  main.replaceChildren(heading(), contents([...links.values()]), stage, el("footer", {}, texts.site.foot));
   const page = (name: string): Page => {
     const [, , build] = PAGES.find((one) => one[0] === name)!;
-    if (!pages.has(name)) pages.set(name, build({ settings: settings.get(name)!, quick, slow, drives, fault }));
+    const bench = { settings: settings.get(name)!, quick, slow, drives, attempts: new Attempts() };
+    if (!pages.has(name)) pages.set(name, build(bench));
     return pages.get(name)!;
   };
   let shown = "";
@@ -58,13 +56,12 @@ async function start(): Promise<void> {
     shown = name;
     quick.stop();
     slow.stop();
-    status.hidden = true;
     const chosen = page(name);
     stage.replaceChildren(chosen.element);
-    nav.querySelectorAll("a").forEach((link) => {
-      if (link.hash === `#${name}`) link.setAttribute("aria-current", "page");
-      else link.removeAttribute("aria-current");
-    });
+    for (const [of, one] of links) {
+      if (of === name) one.setAttribute("aria-current", "page");
+      else one.removeAttribute("aria-current");
+    }
     chosen.open();
   });
   followPrinting();
@@ -74,9 +71,18 @@ function heading(): HTMLElement {
   return el("header", { class: "question" }, el("h1", {}, texts.site.title), el("p", { class: "lead" }, texts.site.lead));
 }
 
-function contents(): HTMLElement {
-  const links = PAGES.map(([name, title]) => el("li", {}, el("a", { href: `#${name}` }, title)));
-  return el("nav", { class: "contents pages", "aria-label": texts.site.pages }, el("ul", {}, ...links));
+/** A link to a page as it was left. */
+function link(name: string, title: string, settings: Settings): HTMLElement {
+  const anchor = el("a", {}, title);
+  const show = (): void => anchor.setAttribute("href", write(name, settings.addressed()));
+  settings.watch(show);
+  show();
+  return anchor;
+}
+
+function contents(links: HTMLElement[]): HTMLElement {
+  const items = links.map((one) => el("li", {}, one));
+  return el("nav", { class: "contents pages", "aria-label": texts.site.pages }, el("ul", {}, ...items));
 }
 
 function frame(main: HTMLElement): void {

@@ -1,23 +1,20 @@
 // Small parts of the pages: sliders, selectors, figures, the question that comes first.
 
-import { el, type Child } from "../dom";
+import { el } from "../dom";
 import { press } from "../controls";
-import type { Settings } from "./state";
+import type { Attempts } from "./attempts";
+import type { Settings, Span } from "./state";
+import { site } from "./texts";
 
 /** A slider with its words: `said` is what it stands at, for the eye and for a screen reader; `show` says it anew. */
 export function slider(
   settings: Settings,
   name: string,
-  { label, from, to, step, first, said }: {
-    label: string;
-    from: number;
-    to: number;
-    step: number;
-    first: number;
-    said: (value: number) => string;
-  },
-): { element: HTMLElement; value: () => number; show: () => void } {
-  const value = (): number => settings.number(name, first, [from, to]);
+  { label, first, said, ...span }: Span & { label: string; first: number; said: (value: number) => string },
+): { element: HTMLElement; value: () => number; set: (value: number) => void; show: () => void } {
+  const { from, to, step } = span;
+  const value = (): number => settings.number(name, first, span);
+  const set = (chosen: number): void => settings.set(name, chosen === first ? null : String(chosen));
   const range = el("input", { type: "range", min: from, max: to, step, "aria-label": label });
   const words = el("output", {});
   const show = (): void => {
@@ -25,20 +22,16 @@ export function slider(
     words.textContent = said(value());
     range.setAttribute("aria-valuetext", said(value()));
   };
-  range.addEventListener("input", () => {
-    const chosen = Number(range.value);
-    settings.set(name, chosen === first ? null : String(chosen));
-  });
+  range.addEventListener("input", () => set(Number(range.value)));
   range.addEventListener("keydown", (event) => {
     const jump = { PageUp: 10, PageDown: -10 }[event.key];
     if (jump === undefined) return;
     event.preventDefault();
-    const chosen = Math.min(to, Math.max(from, value() + jump * step));
-    settings.set(name, String(chosen));
+    set(Math.min(to, Math.max(from, value() + jump * step)));
   });
   settings.watch(show);
   show();
-  return { element: el("label", { class: "slider" }, el("span", {}, label), range, words), value, show };
+  return { element: el("label", { class: "slider" }, el("span", {}, label), range, words), value, set, show };
 }
 
 /** A selector whose value is kept in the settings; the first option is what the page opens with. */
@@ -69,22 +62,46 @@ export function figures(all: { value: string; what: string }[]): HTMLElement {
   return el("dl", { class: "figures" }, ...items);
 }
 
-/** A question with answers to choose from. `answered` makes what stands there afterwards. */
+/** A question with answers to choose from. Its reply stands as long as `about` is what it was when an answer was chosen; `offer`
+    says whether there are data for a reply. */
 export function guess(
-  question: string,
-  answers: string[],
-  answered: (chosen: number) => Child[],
-): HTMLElement {
-  const reply = el("p", { class: "guessed", role: "status" });
-  const buttons = answers.map((answer, place) => {
-    const button = press(answer, answer, () => {
-      buttons.forEach((one) => one.setAttribute("aria-pressed", String(one === button)));
-      reply.replaceChildren(...answered(place).filter((child) => child !== null));
-    });
-    button.setAttribute("aria-pressed", "false");
+  { settings, attempts }: { settings: Settings; attempts: Attempts },
+  { guess: question, answers }: { guess: string; answers: string[] },
+  about: () => string,
+  reply: () => string | Promise<string>,
+): { element: HTMLElement; offer: (ready: boolean) => void } {
+  const words = el("p", { class: "guessed", role: "status" });
+  let asked: string | null = null;
+  const mark = (chosen: HTMLButtonElement | null): void =>
+    buttons.forEach((one) => one.setAttribute("aria-pressed", String(one === chosen)));
+  const clear = (): void => {
+    asked = null;
+    mark(null);
+    words.textContent = "";
+  };
+  const choose = async (button: HTMLButtonElement): Promise<void> => {
+    const of = about();
+    asked = of;
+    mark(button);
+    words.textContent = site.computing;
+    try {
+      const found = await reply();
+      if (asked === of) words.textContent = found;
+    } catch (error) {
+      if (asked === of) clear();
+      throw error;
+    }
+  };
+  const buttons: HTMLButtonElement[] = answers.map((answer) => {
+    const button = press(answer, answer, () => void attempts.run("guess", () => choose(button)));
     return button;
   });
-  return el("div", { class: "guess" }, el("p", {}, question), el("div", { class: "answers" }, ...buttons), reply);
+  mark(null);
+  settings.watch(() => {
+    if (asked !== null && asked !== about()) clear();
+  });
+  const offer = (ready: boolean): void => buttons.forEach((button) => (button.disabled = !ready));
+  return { element: el("div", { class: "guess" }, el("p", {}, question), el("div", { class: "answers" }, ...buttons), words), offer };
 }
 
 /** A command to copy. */

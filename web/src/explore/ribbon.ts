@@ -1,10 +1,11 @@
 // Requests over time, a row each: a bar from the instant at which a request was issued to the one at which it was done, in
-// the colours of its parts. A row explains its request when it is pressed.
+// the colours of its parts. A row explains its request (`rows`).
 
 import { el, svg } from "../dom";
 import { quantity } from "../format";
 import { PARTS, type Part } from "../parts";
 import type { Request } from "../stretch";
+import { rowList } from "./rows";
 import { ribbon as texts } from "./texts";
 
 const WIDTH = 1000;
@@ -18,10 +19,10 @@ export interface Ribbon {
   point: (ms: number) => void;
 }
 
-/** A picture of requests; `label` says what a reader who does not see it is told. `pick` is called with the pressed one. */
+/** A picture of requests; `label` says what a reader who does not see it is told. `pick` is called with the chosen one. */
 export function ribbon(label: string, pick: (request: Request) => void): Ribbon {
-  const drawing = svg("svg", { class: "ribbon", role: "img", "aria-label": label, preserveAspectRatio: "none" });
-  const told = el("p", { class: "small told", role: "status" }, texts.press);
+  const drawing = svg("svg", { class: "ribbon", preserveAspectRatio: "none" });
+  const list = rowList(drawing, label);
   const scale = el("div", { class: "ends soft small" });
   const cursor = svg("line", { class: "cursor", y1: 0 });
   let last = 1;
@@ -36,21 +37,19 @@ export function ribbon(label: string, pick: (request: Request) => void): Ribbon 
     drawing.setAttribute("viewBox", `0 0 ${WIDTH} ${height}`);
     (drawing as SVGSVGElement).style.height = `${Math.max(60, height)}px`;
     cursor.setAttribute("y2", String(height));
-    const rows = requests.map((request, place) => {
-      const group = row(request, place, until);
-      group.addEventListener("click", () => {
-        told.textContent = explain(request);
-        pick(request);
-      });
-      return group;
-    });
-    drawing.replaceChildren(...rows, cursor);
+    const rows = requests.map((request, place) => ({
+      element: row(request, place, until),
+      explain: () => explain(request),
+      chosen: () => pick(request),
+    }));
+    list.load(rows);
+    drawing.replaceChildren(...rows.map(({ element: one }) => one), cursor);
     key.replaceChildren(partsKey(requests));
     scale.replaceChildren(el("span", {}, "0 ms"), el("span", {}, quantity(until, "ms")));
     point(0);
   };
   const key = el("div", {});
-  const element = el("div", { class: "ribbon-box" }, key, drawing, scale, told);
+  const element = el("div", { class: "ribbon-box" }, key, drawing, scale, list.told);
   return { element, load, point };
 }
 

@@ -3,6 +3,16 @@
 
 import { parse, write } from "../address";
 
+/** Longer values are left out of the address; they last as long as the page is open. */
+export const LONGEST = 2000;
+
+/** The ends of a number, and the step between the values that it can have. */
+export interface Span {
+  from: number;
+  to: number;
+  step: number;
+}
+
 /** What is set on one page. */
 export class Settings {
   private values = new Map<string, string>();
@@ -13,10 +23,11 @@ export class Settings {
     return this.values.get(name) ?? otherwise;
   }
 
-  /** A number within its limits. */
-  number(name: string, otherwise: number, [least, most]: [number, number]): number {
+  /** The nearest number that a slider can stand at. */
+  number(name: string, otherwise: number, { from, to, step }: Span): number {
     const value = Number(this.values.get(name) ?? otherwise);
-    return Number.isFinite(value) ? Math.min(most, Math.max(least, value)) : otherwise;
+    if (!Number.isFinite(value)) return otherwise;
+    return Math.min(to, Math.max(from, from + Math.round((value - from) / step) * step));
   }
 
   /** Sets a value; nothing sets it back to what the page opens with. */
@@ -31,12 +42,15 @@ export class Settings {
     this.watchers.push(watcher);
   }
 
-  all(): [string, string][] {
-    return [...this.values];
+  /** What stands in the address. */
+  addressed(): [string, string][] {
+    return [...this.values].filter(([, value]) => value.length <= LONGEST);
   }
 
+  /** Sets what an address says; what no address holds stays. */
   restore(values: [string, string][]): void {
-    this.values = new Map(values);
+    const long = [...this.values].filter(([, value]) => value.length > LONGEST);
+    this.values = new Map([...long, ...values]);
     this.tell();
   }
 
@@ -62,7 +76,7 @@ export function followAddress(pages: Map<string, Settings>, first: string, show:
   for (const [name, settings] of pages)
     settings.watch(() => {
       if (restoring || name !== shown()) return;
-      history.replaceState(null, "", write(name, settings.all()));
+      history.replaceState(null, "", write(name, settings.addressed()));
     });
   window.addEventListener("hashchange", restore);
   restore();

@@ -1,5 +1,5 @@
-// Every sentence of the pages, in one place, so that another language can follow. Figures come from the library; nothing
-// here states one.
+// Every sentence of the pages, in one place, so that another language can follow. Results come from the library; only the terms of
+// the questions (how many writes, how large a read, whose requests) are stated here.
 
 import type { Part } from "../parts";
 
@@ -8,17 +8,18 @@ export const site = {
   title: "Explore a hard disk",
   lead:
     "A laboratory for hard-disk stacks, in this page. Everything that moves here is computed by the library of Seekwise, " +
-    "as you drag: the figures are those that the program prints.",
+    "as you drag: it is the program's model, and below the figures stands the command that asks the program.",
   skip: "To the page",
   pages: "pages",
   loading: "The library is being unpacked…",
   broken: (why: string) => `The library did not start: ${why}. A current browser with WebAssembly is needed.`,
+  computing: "Being computed…",
   leaves: "What to keep",
   command: "The same figures on a command line:",
   drive: "drive",
   plain: "This page computes with a script, and draws as you drag. Without one, it has a picture and what each page says.",
   picture: "two drives from above with the same 16 reads waiting: one takes them in order, the other chooses the nearest",
-  foot: "Made by Seekwise. It needs no network. Charts by Apache ECharts; the licences stand at the end of this file.",
+  foot: "Made by Seekwise. It needs no network. Charts by Apache ECharts; the licences of what it is made with stand at the end of this file.",
 };
 
 export const player = {
@@ -31,8 +32,12 @@ export const player = {
   slower: (times: string) => `${times} times slower`,
 };
 
+export const rows = {
+  press: "Press a row to have it explained, or go through the rows with the arrow keys.",
+  place: (place: number, all: number) => `row ${place} of ${all}`,
+};
+
 export const ribbon = {
-  press: "Press a row to have its request explained.",
   request: (op: string, lba: string, response: string, parts: string) =>
     `A ${op} at sector ${lba}: ${response} in all. ${parts}.`,
   parts: {
@@ -54,7 +59,7 @@ export const ribbon = {
 export const read = {
   name: "One read",
   question: "What does one small read cost?",
-  lead: "An idle drive has just read at one place. Drag the next read over the drive.",
+  lead: "An idle drive has just read at one place. Drag the next read over the drive, or press a place on the platter.",
   from: "the arm stands at",
   target: "the next read lies at",
   place: (percent: string) => `${percent} % of the drive`,
@@ -68,7 +73,7 @@ export const read = {
   hit: "The drive's buffer has these sectors already, so nothing moves.",
   curve: "Milliseconds of a read, by the place of its target. Each line up or down is a turn that was caught or missed.",
   axis: "place of the target, % of the drive",
-  drawing: "a drive from above: the arm goes to the target, the platter turns",
+  command: "On a command line, where this read is “second” (its parts: --json; the bars are the mean of both reads):",
 };
 
 export const queue = {
@@ -77,16 +82,24 @@ export const queue = {
   lead: "Random reads of 8 KiB, so many outstanding at once. On the left the drive takes them in order; on the right it chooses.",
   depth: "requests outstanding",
   sides: ["in order", "the drive chooses"] as const,
-  keep: "A queue buys rate by letting some requests wait much longer.",
+  keep:
+    "A queue buys rate, and most requests wait less; the slowest wait longer than in order, unless the drive limits their waiting.",
   guess: "First guess: 32 reads outstanding. How many more does the drive serve a second if it may choose?",
   answers: ["about as many", "about twice as many", "32 times as many"],
-  truth: (ratio: string) => `${ratio} times as many.`,
+  truth: (ratio: string, hasQueue: boolean) => `${ratio} times as many${hasQueue ? "" : ": this drive has no queue"}.`,
   rate: "requests a second",
   slow: "the slowest one in a hundred waits",
   median: "half of them wait less than",
-  sentence: (depth: number, ratio: string, median: string, slow: string) =>
+  sentence: (depth: number, ratio: string, median: [string, string], slow: [string, string], paid: boolean) =>
     `With ${depth} outstanding, the drive that chooses serves ${ratio} times the requests. Half of them are done ` +
-    `within ${median}, but the slowest one in a hundred waits ${slow}.`,
+    `within ${median[0]} instead of ${median[1]}, ${paid ? "but" : "and"} the slowest one in a hundred waits ${slow[0]} ` +
+    `instead of ${slow[1]}.`,
+  noQueue: (depth: number, median: string, slow: string) =>
+    `This drive has no queue: it takes ${depth} outstanding requests in order on both sides. Half of them are done within ` +
+    `${median}, the slowest one in a hundred waits ${slow}.`,
+  alone: (median: string, slow: string) =>
+    `With 1 outstanding there is nothing to choose from. Half of the requests are done within ${median}, the slowest one in a ` +
+    `hundred waits ${slow}.`,
   rateCurve: "Requests a second, by how many are outstanding",
   slowCurve: "The slowest one in a hundred, ms, by how many are outstanding",
   axis: "requests outstanding",
@@ -126,7 +139,10 @@ export const plug = {
     `Write ${number}: issued at ${issued}, acknowledged at ${acknowledged}, on the platter at ${landed}.`,
   never: "never",
   drawing: "each write a row: from the instant at which it was acknowledged to the one at which it was on the platter",
-  safe: "A flush waits until the platter has it all: what came before it is safe, and each flush costs about a turn.",
+  safe: (flushes: number, time: string, turns: string) =>
+    `A flush waits until the platter has it all: what came before it is safe. The ${flushes} flushes of this run take ${time} ` +
+    `on average, ${turns} turns of the platter.`,
+  unsafe: "Without a flush, nothing says when a write is safe.",
 };
 
 export const commit = {
@@ -172,7 +188,7 @@ export const rebuild = {
   hoursCurve: "Hours until the array is whole, by budget",
   waitCurve: "The slowest one in a hundred of the users' requests, ms, by budget",
   axis: "budget, MB/s",
-  note: "Eight short stretches of the drive are simulated, the hours between them computed; the command takes 24.",
+  note: "Eight short stretches of the drive are simulated, the hours between them computed; by itself the command takes 24.",
 };
 
 export const job = {

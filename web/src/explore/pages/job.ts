@@ -4,10 +4,12 @@
 import { zipSync, strToU8 } from "fflate";
 import { press } from "../../controls";
 import { el } from "../../dom";
+import { save } from "../../download";
 import { Faults, Stopped } from "../engine";
 import { chooser, command } from "../parts";
+import type { Settings } from "../state";
 import { job as texts, site } from "../texts";
-import { driveChooser, shape, type Bench, type Page, type SetupWords } from "./page";
+import { controls, driveChooser, shape, type Bench, type Page, type SetupWords } from "./page";
 
 /** Runs of each side. */
 const RUNS = 5;
@@ -35,12 +37,11 @@ const KEYS: { key: string; from: string; to: string }[] = [
 const PATTERNS = ["random-read", "random-write", "file-server", "database", "workstation", "web-server"];
 
 interface Side {
-  ratio: { estimate: number; low: number; high: number };
   text: string;
   worse: boolean;
 }
 interface Answer {
-  json: { said: string; from: string; to: string; cause: { text: string } | null; beside: Side[]; refused: string | null };
+  json: { said: string; to: string; cause: { text: string } | null; beside: Side[]; refused: string | null };
   question: string;
   command: string;
   page: string;
@@ -48,62 +49,117 @@ interface Answer {
 }
 
 export function jobPage(bench: Bench): Page {
-  const { settings, slow } = bench;
+  const { settings } = bench;
   const drive = driveChooser(bench, "barracuda-7200.7-ncq");
   const options = [{ value: "", text: texts.pasted }, ...PATTERNS.map((name) => ({ value: name, text: name }))];
   const pattern = chooser(settings, "pattern", texts.pattern, options);
-  const text = el("textarea", { rows: 11, spellcheck: "false", "aria-label": texts.text });
-  text.value = EXAMPLE;
-  const [key, from, to] = [field(texts.key, KEYS[0]!.key), field(texts.from, KEYS[0]!.from), field(texts.to, KEYS[0]!.to)];
+  const text = kept(el("textarea", { rows: 11, spellcheck: "false", "aria-label": texts.text }), settings, "text", EXAMPLE);
+  const usual = KEYS[0]!;
+  const [key, from, to] = [
+    field(settings, "key", texts.key, usual.key),
+    field(settings, "from", texts.from, usual.from),
+    field(settings, "to", texts.to, usual.to),
+  ];
   const known = el("datalist", { id: "keys" }, ...KEYS.map((one) => el("option", { value: one.key })));
   key.input.setAttribute("list", "keys");
   key.input.addEventListener("change", () => {
     const one = KEYS.find((offered) => offered.key === key.input.value);
-    if (one) [from.input.value, to.input.value] = [one.from, one.to];
+    if (!one) return;
+    settings.set("from", one.from);
+    settings.set("to", one.to);
   });
-  const [status, answer] = [el("p", { class: "small soft", role: "status" }), el("div", { class: "answer-box", role: "region", "aria-label": site.leaves })];
-  const stop = press(texts.stop, texts.stop, () => slow.stop());
-  stop.disabled = true;
-
   const setup = (): SetupWords => {
     if (pattern.value() !== "") return { job: pattern.value(), target: drive.value() };
     const name = fileName(text.value);
     return { job: name, target: drive.value(), texts: { [name]: text.value } };
   };
-  const compare = async (): Promise<void> => {
-    slow.stop();
-    const asked = { ask: "compare", setup: setup(), key: key.input.value, values: [from.input.value, to.input.value], runs: RUNS };
-    answer.replaceChildren();
-    stop.disabled = false;
-    const progress = (done: number, all: number): void => void (status.textContent = texts.running(done, all));
-    progress(0, 0);
-    try {
-      answer.replaceChildren(...answered(await slow.ask<Answer>(asked, progress), asked.setup));
-      status.textContent = "";
-    } catch (error) {
-      if (error instanceof Faults) answer.replaceChildren(...refused(error));
-      status.textContent = error instanceof Stopped ? texts.stopped : "";
-      if (!(error instanceof Faults || error instanceof Stopped)) bench.fault(error);
-    }
-    stop.disabled = !slow.isBusy();
-  };
-  const run = press(texts.run, texts.run, () => void compare());
-  run.classList.add("go");
+  const asked = (): Asked => ({
+    ask: "compare",
+    setup: setup(),
+    key: key.input.value,
+    values: [from.input.value, to.input.value],
+    runs: RUNS,
+  });
+  const { buttons, status, answer } = comparison(bench, asked);
   const element = shape(
     "job",
     texts,
-    el("div", { class: "controls" }, pattern.element, drive.element),
+    bench,
+    controls(pattern.element, drive.element),
     el("label", { class: "pasted" }, el("span", {}, texts.text), text),
-    el("div", { class: "controls" }, key.element, from.element, to.element, known, run, stop),
+    controls(key.element, from.element, to.element, known, ...buttons),
     status,
     answer,
   );
-  settings.watch(() => text.toggleAttribute("disabled", pattern.value() !== ""));
+  const show = (): void => void (text.disabled = pattern.value() !== "");
+  settings.watch(show);
+  show();
   return { element, open: () => undefined };
 }
 
-function field(label: string, first: string): { element: HTMLElement; input: HTMLInputElement } {
-  const input = el("input", { type: "text", value: first, autocomplete: "off", spellcheck: "false" });
+interface Asked {
+  ask: "compare";
+  setup: SetupWords;
+  key: string;
+  values: string[];
+  runs: number;
+}
+
+/** The buttons that start a comparison and stop it, and what it says. A second one stops the first. */
+function comparison({ slow, attempts }: Bench, asked: () => Asked): { buttons: HTMLElement[]; status: HTMLElement; answer: HTMLElement } {
+  const status = el("p", { class: "small soft", role: "status" });
+  const answer = el("div", { class: "answer-box", role: "region", "aria-label": site.leaves });
+  /** The comparison that is running here; others use the engine too. */
+  let running: Asked | null = null;
+  let report = "";
+  const halt = (): void => {
+    if (running) slow.stop();
+  };
+  const compare = async (question: Asked): Promise<void> => {
+    halt();
+    [running, stop.disabled] = [question, false];
+    URL.revokeObjectURL(report);
+    report = "";
+    answer.replaceChildren();
+    const progress = (done: number, all: number): void => void (status.textContent = texts.running(done, all));
+    progress(0, 0);
+    let [said, ended]: [Node[], string] = [[], ""];
+    try {
+      const found = await slow.ask<Answer>(question, progress);
+      said = answered(found, question.setup, () => (report ||= URL.createObjectURL(new Blob([found.page], { type: "text/html" }))));
+    } catch (error) {
+      if (error instanceof Faults) said = refused(error);
+      else if (error instanceof Stopped) ended = texts.stopped;
+      else throw error;
+    } finally {
+      if (running === question) {
+        [running, stop.disabled] = [null, true];
+        answer.replaceChildren(...said);
+        status.textContent = ended;
+      }
+    }
+  };
+  const stop = press(texts.stop, texts.stop, halt);
+  stop.disabled = true;
+  const run = press(texts.run, texts.run, () => void attempts.run("comparison", () => compare(asked())));
+  run.classList.add("go");
+  return { buttons: [run, stop], status, answer };
+}
+
+/** A field whose text is kept in the settings. */
+function kept<T extends HTMLInputElement | HTMLTextAreaElement>(input: T, settings: Settings, name: string, first: string): T {
+  const show = (): void => {
+    const value = settings.option(name, first);
+    if (input.value !== value) input.value = value;
+  };
+  input.addEventListener("input", () => settings.set(name, input.value === first ? null : input.value));
+  settings.watch(show);
+  show();
+  return input;
+}
+
+function field(settings: Settings, name: string, label: string, first: string): { element: HTMLElement; input: HTMLInputElement } {
+  const input = kept(el("input", { type: "text", autocomplete: "off", spellcheck: "false" }), settings, name, first);
   return { element: el("label", { class: "control" }, el("span", {}, label), input), input };
 }
 
@@ -117,37 +173,29 @@ function refused(error: Faults): Node[] {
   return [el("p", {}, texts.faults), el("ul", { class: "faults" }, ...lines)];
 }
 
-function answered(answer: Answer, setup: SetupWords): Node[] {
-  const { json, files, page } = answer;
+/** The answer; `report` gives the address of its report. */
+function answered({ json, question, command: words, files, page }: Answer, setup: SetupWords, report: () => string): Node[] {
   const but = json.beside.filter(({ worse }) => worse);
   const pasted = Object.keys(setup.texts ?? {})[0];
   return [
-    el("p", { class: "soft" }, answer.question),
+    el("p", { class: "soft" }, question),
     el("p", { class: "sentence" }, el("strong", {}, json.refused ?? `${json.to}: ${json.said}`)),
     json.cause ? el("p", {}, el("strong", {}, texts.why), json.cause.text) : null,
     ...but.map((one) => el("p", {}, el("strong", {}, texts.but), one.text)),
     el(
       "p",
       { class: "controls" },
-      press(texts.report, texts.report, () => open(page)),
-      press(texts.folder, texts.folder, () => download(files, page)),
+      press(texts.report, texts.report, () => void window.open(report(), "_blank")),
+      press(texts.folder, texts.folder, () => save("results.zip", archive(files, page))),
     ),
-    el("p", { class: "small soft" }, texts.folderNote),
+    el("p", { class: "small soft hint" }, texts.folderNote),
     pasted ? el("p", { class: "small soft" }, texts.save(pasted)) : null,
-    command(site.command, answer.command),
+    command(site.command, words),
   ].filter((child) => child !== null);
 }
 
-/** Shows the report in a tab of its own. */
-function open(page: string): void {
-  window.open(URL.createObjectURL(new Blob([page], { type: "text/html" })), "_blank");
-}
-
-/** Hands over the result folder as an archive. */
-function download(files: [string, string][], page: string): void {
+/** The result folder as an archive. */
+function archive(files: [string, string][], page: string): Blob {
   const folder = Object.fromEntries([...files, ["report.html", page] as const].map(([name, text]) => [`results/${name}`, strToU8(text)]));
-  const address = URL.createObjectURL(new Blob([new Uint8Array(zipSync(folder))], { type: "application/zip" }));
-  const link = el("a", { href: address, download: "results.zip" });
-  link.click();
-  URL.revokeObjectURL(address);
+  return new Blob([new Uint8Array(zipSync(folder))], { type: "application/zip" });
 }

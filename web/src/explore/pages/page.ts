@@ -1,6 +1,7 @@
 // What the pages share: their shape on the screen, the engines that they ask, and the drives to choose from.
 
 import { el, type Child } from "../../dom";
+import type { Attempts } from "../attempts";
 import type { Engine } from "../engine";
 import type { Settings } from "../state";
 import { chooser } from "../parts";
@@ -11,6 +12,8 @@ export interface DriveSummary {
   name: string;
   rpm: number;
   capacity_gb: number;
+  /** Commands that the drive queues; 1 is a drive without a queue. */
+  depth: number;
 }
 
 /** What a page works with. */
@@ -22,7 +25,7 @@ export interface Bench {
   slow: Engine;
   drives: DriveSummary[];
   /** Shows what went wrong. */
-  fault: (error: unknown) => void;
+  attempts: Attempts;
 }
 
 /** A page: `element` is made once; `open` is called when it is shown. */
@@ -40,15 +43,27 @@ export interface SetupWords {
   texts?: Record<string, string>;
 }
 
+/** The sentence that the figures of a page say. */
+export function sentenceBox(): HTMLElement {
+  return el("p", { class: "sentence", role: "status" });
+}
+
+/** What is set on a page; paper shows it as plain text. */
+export function controls(...all: HTMLElement[]): HTMLElement {
+  return el("div", { class: "controls dragged" }, ...all);
+}
+
 /** The question, what is dragged, the drawing, the sentence that its figures say, and the one to keep. */
 export function shape(
   id: string,
   { question, lead, keep }: { question: string; lead: string; keep: string },
+  { attempts }: Bench,
   ...body: Child[]
 ): HTMLElement {
   const kept = el("p", { class: "keep" }, el("span", { class: "soft small" }, `${site.leaves}: `), el("strong", {}, keep));
   const heading = el("h2", { id: `${id}-heading` }, question);
-  return el("section", { id, "aria-labelledby": `${id}-heading` }, heading, el("p", { class: "lead" }, lead), ...body, kept);
+  const top = [heading, el("p", { class: "lead" }, lead), attempts.element];
+  return el("section", { id, "aria-labelledby": `${id}-heading` }, ...top, ...body, kept);
 }
 
 /** A selector of drives; the first of `names` is what the page opens with. */

@@ -2,20 +2,21 @@
 // says when each write was acknowledged and on the platter; how many are lost is the judge's figure (`power-cut`).
 
 import { el, svg } from "../../dom";
-import { quantity } from "../../format";
+import { number, quantity } from "../../format";
 import { Latest } from "../engine";
 import { chooser, command, guess, slider } from "../parts";
+import { rowList } from "../rows";
 import { plug as texts, site } from "../texts";
-import { driveChooser, shape, type Bench, type Page, type SetupWords } from "./page";
+import { controls, driveChooser, sentenceBox, shape, type Bench, type Page, type SetupWords } from "./page";
 
 /** A write or a flush (`crates/explore/src/plug.rs`). */
-interface Listed {
+export interface Listed {
   op: "write" | "flush";
   issued_ns: number;
   acknowledged_ns: number | null;
   landed_ns: number | null;
 }
-interface History {
+export interface History {
   requests: Listed[];
   end_ns: number;
 }
@@ -39,60 +40,68 @@ export function fate({ issued_ns, acknowledged_ns, landed_ns }: Listed, cut: num
 }
 
 export function plugPage(bench: Bench): Page {
-  const { settings, quick, fault } = bench;
+  const { settings, quick, drives, attempts } = bench;
   const drive = driveChooser(bench, "barracuda-7200.7-ncq");
   const flush = chooser(settings, "flush", texts.flush, texts.flushes);
-  const [latest, loading] = [new Latest(), new Latest()];
-  let history: History = { requests: [], end_ns: 0 };
-  let loaded = "";
-  const instant = (place: number): number => Math.round((history.end_ns * place) / STEPS);
-  const said = (place: number): string => quantity(instant(place) / 1e6, "ms");
+  const latest = new Latest();
+  /** The list that is drawn, and what it is of. */
+  let [history, of]: [History, string] = [{ requests: [], end_ns: 0 }, ""];
+  const instant = (place: number, { end_ns } = history): number => Math.round((end_ns * place) / STEPS);
+  const said = (place: number): string => (of === "" ? "" : quantity(instant(place) / 1e6, "ms"));
   const cut = slider(settings, "cut", { label: texts.cut, from: 1, to: STEPS, step: 1, first: 90, said });
-  const [sentence, shell, told] = [el("p", { class: "sentence" }), el("div", {}), el("p", { class: "small told", role: "status" })];
-  const picture = writesPicture((words) => (told.textContent = words));
+  const [sentence, shell, safe] = [sentenceBox(), el("div", {}), el("p", { class: "small soft" })];
+  const picture = writesPicture();
   const setup = (): SetupWords => ({ job: "paced-writes", target: drive.value(), set: [["job.env.FLUSH", flush.value()]] });
+  const about = (): string => JSON.stringify(setup());
 
+  /** Draws a list and a cut of one run, whatever is set meanwhile: `latest` draws that afterwards. */
   const draw = async (): Promise<void> => {
-    const at = instant(cut.value());
-    picture.cut(at);
-    const { json, command: words } = await quick.ask<Cut>({ ask: "power-cut", setup: setup(), at_ns: at });
+    const [asked, name, turn] = [setup(), about(), 60_000 / drives.find((one) => one.name === drive.value())!.rpm];
+    question.offer(name === of);
+    const listed = name === of ? history : await quick.ask<History>({ ask: "writes", setup: asked });
+    const at = instant(cut.value(), listed);
+    if (name === of) picture.cut(at);
+    const { json, command: words } = await quick.ask<Cut>({ ask: "power-cut", setup: asked, at_ns: at });
+    if (name !== of) {
+      [history, of] = [listed, name];
+      picture.load(history);
+      picture.cut(at);
+      cut.show();
+      safe.textContent = flushed(history, turn);
+    }
     const acknowledged = writes(history).filter((one) => one.acknowledged_ns !== null && one.acknowledged_ns <= at);
     sentence.textContent = texts.counts(acknowledged.length, json.acknowledged_lost.writes, json.flushed_lost.writes);
     shell.replaceChildren(command(site.command, words));
+    question.offer(about() === of);
   };
-  const load = async (): Promise<void> => {
-    const wanted = JSON.stringify(setup());
-    if (wanted === loaded) return;
-    history = await quick.ask<History>({ ask: "writes", setup: setup() });
-    loaded = wanted;
-    picture.load(history);
-    cut.show();
-  };
-  const question = guess(texts.guess, texts.answers, () => {
-    const [there, lost] = disorder(history, instant(cut.value()));
-    return [texts.truth(there, lost)];
-  });
+  const question = guess(bench, texts, () => `${about()} ${cut.value()}`, () => texts.truth(...disorder(history, instant(cut.value()))));
   const open = (): void => {
-    if (JSON.stringify(setup()) === loaded) latest.run(() => draw().catch(fault));
-    else
-      loading.run(async () => {
-        await load().catch(fault);
-        latest.run(() => draw().catch(fault));
-      });
+    if (about() !== of) question.offer(false);
+    latest.run(() => attempts.run("drawing", draw));
   };
   settings.watch(open);
   const element = shape(
     "plug",
     texts,
-    question,
-    el("div", { class: "controls" }, cut.element, flush.element, drive.element),
+    bench,
+    question.element,
+    controls(cut.element, flush.element, drive.element),
     sentence,
     picture.element,
-    told,
-    el("p", { class: "small soft" }, texts.safe),
+    safe,
     shell,
   );
   return { element, open };
+}
+
+/** What the flushes of a list take, in turns of so many milliseconds. */
+export function flushed({ requests }: History, turn: number): string {
+  const took = requests.flatMap(({ op, issued_ns, acknowledged_ns }) =>
+    op === "flush" && acknowledged_ns !== null ? [(acknowledged_ns - issued_ns) / 1e6] : [],
+  );
+  if (took.length === 0) return texts.unsafe;
+  const mean = took.reduce((sum, ms) => sum + ms, 0) / took.length;
+  return texts.safe(took.length, quantity(mean, "ms"), number(mean / turn));
 }
 
 function writes({ requests }: History): Listed[] {
@@ -100,18 +109,19 @@ function writes({ requests }: History): Listed[] {
 }
 
 /** The last write on the platter at a cut, and the first that is lost, by their numbers; 0 where there is none. */
-function disorder(history: History, cut: number): [number, number] {
+export function disorder(history: History, cut: number): [number, number] {
   const fates = writes(history).map((one) => fate(one, cut));
   return [fates.lastIndexOf("platter") + 1, fates.indexOf("lost") + 1];
 }
 
 /** A row for each write, from its acknowledgement to the platter, and the cut across all of them. */
-function writesPicture(tell: (words: string) => void): {
+function writesPicture(): {
   element: HTMLElement;
   load: (history: History) => void;
   cut: (at: number) => void;
 } {
-  const drawing = svg("svg", { class: "ribbon plug", role: "img", "aria-label": texts.drawing, preserveAspectRatio: "none" });
+  const drawing = svg("svg", { class: "ribbon plug", preserveAspectRatio: "none" });
+  const list = rowList(drawing, texts.drawing);
   const line = svg("line", { class: "cursor cut", y1: 0 });
   const scale = el("div", { class: "ends soft small" });
   const keys = (Object.keys(texts.fates) as Fate[]).map((one) =>
@@ -127,7 +137,8 @@ function writesPicture(tell: (words: string) => void): {
     drawing.setAttribute("viewBox", `0 0 ${WIDTH} ${height}`);
     (drawing as SVGSVGElement).style.height = `${height}px`;
     line.setAttribute("y2", String(height));
-    rows = listed.map((write, place) => ({ group: writeRow(write, place, px, tell), write }));
+    rows = listed.map((write, place) => ({ group: writeRow(write, place, px), write }));
+    list.load(rows.map(({ group, write }, place) => ({ element: group, explain: () => explain(write, place) })));
     drawing.replaceChildren(...rows.map(({ group }) => group), line);
     scale.replaceChildren(el("span", {}, "0 ms"), el("span", {}, quantity(until / 1e6, "ms")));
   };
@@ -137,18 +148,20 @@ function writesPicture(tell: (words: string) => void): {
     line.setAttribute("x2", x);
     for (const { group, write } of rows) group.setAttribute("class", `row fate-${fate(write, at)}`);
   };
-  return { element: el("div", { class: "ribbon-box" }, el("ul", { class: "legend" }, ...keys), drawing, scale), load, cut };
+  return { element: el("div", { class: "ribbon-box" }, el("ul", { class: "legend" }, ...keys), drawing, scale, list.told), load, cut };
 }
 
-function writeRow(write: Listed, place: number, px: (ns: number) => number, tell: (words: string) => void): SVGElement {
-  const { issued_ns, acknowledged_ns, landed_ns } = write;
+function writeRow({ issued_ns, acknowledged_ns, landed_ns }: Listed, place: number, px: (ns: number) => number): SVGElement {
   const from = px(acknowledged_ns ?? issued_ns);
   const to = landed_ns === null ? WIDTH : px(landed_ns);
   const y = place * ROW;
   const bar = svg("rect", { class: "held", x: from.toFixed(2), y, width: Math.max(1.5, to - from).toFixed(2), height: ROW - 1 });
   const landed = svg("rect", { class: "landed", x: to.toFixed(2), y, width: 5, height: ROW - 1 });
-  const group = svg("g", { class: "row" }, svg("rect", { class: "hit", x: 0, y, width: WIDTH, height: ROW }), bar, landed);
+  return svg("g", { class: "row" }, svg("rect", { class: "hit", x: 0, y, width: WIDTH, height: ROW }), bar, landed);
+}
+
+/** A write in words. */
+function explain({ issued_ns, acknowledged_ns, landed_ns }: Listed, place: number): string {
   const ms = (ns: number | null): string => (ns === null ? texts.never : quantity(ns / 1e6, "ms"));
-  group.addEventListener("click", () => tell(texts.row(place + 1, ms(issued_ns), ms(acknowledged_ns), ms(landed_ns))));
-  return group;
+  return texts.row(place + 1, ms(issued_ns), ms(acknowledged_ns), ms(landed_ns));
 }

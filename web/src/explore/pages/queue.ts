@@ -5,13 +5,13 @@ import { el } from "../../dom";
 import { number, quantity } from "../../format";
 import type { Stretch } from "../../report";
 import { requests, type Told } from "../../stretch";
-import { curve, type Line } from "../curve";
-import { Latest } from "../engine";
+import { curve, traced, type Line } from "../curve";
+import { Latest, type Engine } from "../engine";
 import { command, figures, guess, slider } from "../parts";
 import { player } from "../player";
 import { ribbon } from "../ribbon";
 import { queue as texts, site } from "../texts";
-import { driveChooser, shape, type Bench, type Page, type SetupWords } from "./page";
+import { controls, driveChooser, sentenceBox, shape, type Bench, type Page, type SetupWords } from "./page";
 
 /** Depths of the curves. */
 const DEPTHS = [1, 2, 4, 8, 12, 16, 24, 32];
@@ -23,11 +23,12 @@ const DRAWN = 64;
 const RUNTIME = "60 s";
 
 /** What is read of a run's record. */
-interface Record {
-  all: { iops: number; response_ms: { p50: number; p99: number } };
+interface Figures {
+  iops: number;
+  response_ms: { p50: number; p99: number };
 }
 interface Run {
-  json: Record;
+  json: { all: Figures };
   command: string;
 }
 
@@ -39,8 +40,39 @@ function setup(drive: string, depth: number, chooses: boolean): SetupWords {
   return { job: "random-read", target: drive, set, runtime: RUNTIME };
 }
 
+/** What the queue gains, and whether the slowest pay for it. */
+export function verdict(outstanding: number, hasQueue: boolean, ordered: Figures, chosen: Figures): string {
+  const waits = [chosen, ordered].flatMap(({ response_ms: { p50, p99 } }) => [quantity(p50, "ms"), quantity(p99, "ms")]);
+  const [median, slow, medianBefore, slowBefore] = waits as [string, string, string, string];
+  if (outstanding === 1) return texts.alone(median, slow);
+  if (!hasQueue) return texts.noQueue(outstanding, median, slow);
+  const paid = chosen.response_ms.p99 > ordered.response_ms.p99;
+  const ratio = number(chosen.iops / ordered.iops);
+  return texts.sentence(outstanding, ratio, [median, medianBefore], [slow, slowBefore], paid);
+}
+
+/** The curves of a drive on both sides: its rate, and the wait of its slowest; null if it is no longer wanted. */
+async function computeCurves(slow: Engine, name: string, wanted: () => boolean): Promise<Line[][] | null> {
+  const found: Figures[][] = [];
+  for (const chooses of [false, true]) {
+    const side: Figures[] = [];
+    for (const value of DEPTHS) {
+      side.push((await slow.ask<Run>({ ask: "run", setup: setup(name, value, chooses) })).json.all);
+      if (!wanted()) return null;
+    }
+    found.push(side);
+  }
+  const line = (pick: (figures: Figures) => number): Line[] =>
+    found.map((side, index) => ({
+      name: texts.sides[index]!,
+      colour: COLOURS[index]!,
+      points: side.map((figures, place): [number, number] => [DEPTHS[place]!, pick(figures)]),
+    }));
+  return [line(({ iops }) => iops), line(({ response_ms }) => response_ms.p99)];
+}
+
 export function queuePage(bench: Bench): Page {
-  const { settings, quick, slow, fault } = bench;
+  const { settings, quick, slow, drives, attempts } = bench;
   const drive = driveChooser(bench, "barracuda-7200.7-ncq");
   const said = (value: number): string => String(value);
   const depth = slider(settings, "depth", { label: texts.depth, from: 1, to: DEEPEST, step: 1, first: 8, said });
@@ -48,19 +80,17 @@ export function queuePage(bench: Bench): Page {
   const view = player((ms) => rows.forEach((one) => one.point(ms)));
   const span: [number, number] = [1, DEEPEST];
   const [rate, slowest] = [curve(texts.rateCurve, texts.axis, span, DEPTHS), curve(texts.slowCurve, texts.axis, span, DEPTHS)];
-  const [told, sentence, shell] = [el("div", {}), el("p", { class: "sentence" }), el("div", {})];
+  const [told, sentence, shell] = [el("div", {}), sentenceBox(), el("div", {})];
   const [latest, curves] = [new Latest(), new Latest()];
-  let lines: { rate: Line[]; slow: Line[] } = { rate: [], slow: [] };
-  let drawn = "";
-
   const run = (asked: SetupWords): Promise<Run> => quick.ask<Run>({ ask: "run", setup: asked });
   const pair = (value: number): SetupWords[] => [false, true].map((chooses) => setup(drive.value(), value, chooses));
+  const hasQueue = (): boolean => drives.some(({ name, depth: most }) => name === drive.value() && most > 1);
 
   const draw = async (): Promise<void> => {
-    const outstanding = depth.value();
+    const [outstanding, queues] = [depth.value(), hasQueue()];
     const setups = pair(outstanding);
     const runs = await Promise.all(setups.map(run));
-    const [ordered, chosen] = runs.map(({ json }) => json.all) as [Record["all"], Record["all"]];
+    const [ordered, chosen] = runs.map(({ json }) => json.all) as [Figures, Figures];
     told.replaceChildren(
       figures([
         { what: texts.rate, value: `${number(ordered.iops)} → ${number(chosen.iops)}` },
@@ -68,15 +98,9 @@ export function queuePage(bench: Bench): Page {
         { what: texts.slow, value: `${number(ordered.response_ms.p99)} → ${quantity(chosen.response_ms.p99, "ms")}` },
       ]),
     );
-    const [ratio, median, p99] = [
-      number(chosen.iops / ordered.iops),
-      quantity(chosen.response_ms.p50, "ms"),
-      quantity(chosen.response_ms.p99, "ms"),
-    ];
-    sentence.textContent = texts.sentence(outstanding, ratio, median, p99);
+    sentence.textContent = verdict(outstanding, queues, ordered, chosen);
     shell.replaceChildren(...runs.map((one, index) => command(index === 0 ? site.command : "", one.command)));
-    rate.draw(lines.rate, outstanding);
-    slowest.draw(lines.slow, outstanding);
+    lines.show();
     await show(setups);
   };
   const show = async (setups: SetupWords[]): Promise<void> => {
@@ -90,46 +114,26 @@ export function queuePage(bench: Bench): Page {
     const until = Math.max(...firsts.flat().map(({ due, response }) => due + response));
     rows.forEach((one, index) => one.load(firsts[index]!, until));
   };
-  const trace = async (): Promise<void> => {
-    if (drive.value() === drawn) return;
-    const wanted = drive.value();
-    const found: Record["all"][][] = [];
-    for (const chooses of [false, true]) {
-      const side: Record["all"][] = [];
-      for (const value of DEPTHS)
-        side.push((await slow.ask<Run>({ ask: "run", setup: setup(wanted, value, chooses) })).json.all);
-      found.push(side);
-    }
-    drawn = wanted;
-    const line = (pick: (record: Record["all"]) => number): Line[] =>
-      found.map((side, index) => ({
-        name: texts.sides[index]!,
-        colour: COLOURS[index]!,
-        points: side.map((record, place): [number, number] => [DEPTHS[place]!, pick(record)]),
-      }));
-    lines = { rate: line(({ iops }) => iops), slow: line(({ response_ms }) => response_ms.p99) };
-    rate.draw(lines.rate, depth.value());
-    slowest.draw(lines.slow, depth.value());
-  };
-  const answer = async (reply: HTMLElement): Promise<void> => {
+  const lines = traced(drive.value, (wanted) => computeCurves(slow, drive.value(), wanted), ([rates = [], waits = []]) => {
+    rate.draw(rates, depth.value());
+    slowest.draw(waits, depth.value());
+  });
+  const question = guess(bench, texts, drive.value, async () => {
+    const queues = hasQueue();
     const [ordered, chosen] = (await Promise.all(pair(DEEPEST).map(run))) as [Run, Run];
-    reply.textContent = texts.truth(number(chosen.json.all.iops / ordered.json.all.iops));
-  };
-  const question = guess(texts.guess, texts.answers, () => {
-    const reply = el("span", {});
-    answer(reply).catch(fault);
-    return [reply];
+    return texts.truth(number(chosen.json.all.iops / ordered.json.all.iops), queues);
   });
   const open = (): void => {
-    latest.run(() => draw().catch(fault));
-    curves.run(() => trace().catch(fault));
+    latest.run(() => attempts.run("drawing", draw));
+    curves.run(() => attempts.run("curves", lines.trace));
   };
   settings.watch(open);
   const element = shape(
     "queue",
     texts,
-    question,
-    el("div", { class: "controls" }, depth.element, drive.element),
+    bench,
+    question.element,
+    controls(depth.element, drive.element),
     sentence,
     told,
     view.element,

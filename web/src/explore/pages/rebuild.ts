@@ -5,9 +5,9 @@ import { el } from "../../dom";
 import { number, quantity } from "../../format";
 import { curve } from "../curve";
 import { command, figures, guess, slider } from "../parts";
-import { Latest } from "../engine";
+import { Latest, type Engine } from "../engine";
 import { rebuild as texts, site } from "../texts";
-import { driveChooser, shape, type Bench, type Page, type SetupWords } from "./page";
+import { controls, driveChooser, sentenceBox, shape, type Bench, type Page, type SetupWords } from "./page";
 
 /** Budgets in megabytes a second on each drive. */
 const BUDGETS = [10, 20, 35, 50, 75, 100, 150];
@@ -43,8 +43,38 @@ function setup(drive: string): SetupWords {
   return { job: "random-read", target: drive, set };
 }
 
+/** What the library is asked for one budget. */
+export function questionOf(drive: string, megabytes: number): object {
+  return { ask: "rebuild", setup: setup(drive), users: USERS, policy: `fixed:${megabytes}m`, stretches: STRETCHES };
+}
+
+/** The command that asks the program the same. */
+export function shellWords(drive: string, megabytes: number): string {
+  const policy = `--policy fixed:${megabytes}m --stretches ${STRETCHES}`;
+  return `seekwise rebuild --on ${drive} --array raid-1 --drives 2 --users ${USERS} ${policy}`;
+}
+
+/** Simulates one budget. */
+async function priceOf(slow: Engine, target: string, megabytes: number): Promise<Price> {
+  const { json } = await slow.ask<Answer>(questionOf(target, megabytes));
+  const [answer] = json.policies;
+  const during = answer!.phases.filter(({ mb_per_s }) => mb_per_s !== null);
+  return {
+    hours: answer!.hours ?? NaN,
+    before: answer!.phases[0]!.users!.p99_ms,
+    during: Math.max(...during.map(({ users }) => users!.p99_ms)),
+  };
+}
+
+/** The smallest budget beside the largest. */
+function comparison(slowest: Price, fastest: Price): string {
+  const hours = [fastest, slowest].map((one) => quantity(one.hours, "h")) as [string, string];
+  const waits = [fastest, slowest].map((one) => quantity(one.during, "ms")) as [string, string];
+  return texts.supported(texts.said(BUDGETS.at(-1)!), texts.said(BUDGETS[0]!), hours, waits);
+}
+
 export function rebuildPage(bench: Bench): Page {
-  const { settings, slow, fault } = bench;
+  const { settings, slow, attempts } = bench;
   const drive = driveChooser(bench, "exos-x18");
   const budget = slider(settings, "budget", {
     label: texts.budget,
@@ -57,7 +87,7 @@ export function rebuildPage(bench: Bench): Page {
   const span: [number, number] = [0, BUDGETS.at(-1)!];
   const hours = curve(texts.hoursCurve, texts.axis, span, BUDGETS);
   const waits = curve(texts.waitCurve, texts.axis, span, BUDGETS);
-  const [told, sentence, supported] = [el("div", {}), el("p", { class: "sentence" }), el("p", {})];
+  const [told, sentence, supported] = [el("div", {}), sentenceBox(), el("p", {})];
   const [shell, progress] = [el("div", {}), el("p", { class: "small soft", role: "status" })];
   const prices = new Map<string, Price[]>();
   const latest = new Latest();
@@ -74,10 +104,14 @@ export function rebuildPage(bench: Bench): Page {
     });
     hours.draw([line(texts.hours, "var(--side-0)", (one) => one.hours)], BUDGETS[place]!);
     waits.draw([line(texts.wait, "var(--side-1)", (one) => one.during)], BUDGETS[place]!);
-    const [array, policy] = ["--array raid-1 --drives 2", `--policy fixed:${BUDGETS[place]}m --stretches ${STRETCHES}`];
-    const words = `seekwise rebuild --on ${drive.value()} ${array} --users ${USERS} ${policy}`;
-    shell.replaceChildren(command(site.command, words));
-    if (price === undefined) return;
+    shell.replaceChildren(command(site.command, shellWords(drive.value(), BUDGETS[place]!)));
+    question.offer([20, 100].every((megabytes) => found[BUDGETS.indexOf(megabytes)] !== undefined));
+    supported.textContent = "";
+    if (price === undefined) {
+      told.replaceChildren();
+      sentence.textContent = site.computing;
+      return;
+    }
     const [long, wait, before] = [number(price.hours), quantity(price.during, "ms"), quantity(price.before, "ms")];
     told.replaceChildren(
       figures([
@@ -87,50 +121,33 @@ export function rebuildPage(bench: Bench): Page {
       ]),
     );
     sentence.textContent = texts.sentence(texts.said(BUDGETS[place]!), long, wait, before);
-    const [slowest, fastest] = [found[0]!, found.at(-1)!];
-    const named = (one: Price): [string, string] => [quantity(one.hours, "h"), quantity(one.during, "ms")];
-    const [[h0, w0], [h1, w1]] = [named(fastest), named(slowest)];
-    const [high, low] = [texts.said(BUDGETS[found.length - 1]!), texts.said(BUDGETS[0]!)];
-    supported.textContent = found.length < BUDGETS.length ? "" : texts.supported(high, low, [h0, h1], [w0, w1]);
+    if (found.length < BUDGETS.length) return;
+    supported.textContent = comparison(found[0]!, found.at(-1)!);
   };
   const compute = async (): Promise<void> => {
     const wanted = drive.value();
     const found = prices.get(wanted) ?? [];
     prices.set(wanted, found);
     while (found.length < BUDGETS.length && drive.value() === wanted) {
-      found.push(await priceOf(wanted, BUDGETS[found.length]!));
+      found.push(await priceOf(slow, wanted, BUDGETS[found.length]!));
       draw();
     }
   };
-  const priceOf = async (target: string, megabytes: number): Promise<Price> => {
-    const policy = `fixed:${megabytes}m`;
-    const asked = { ask: "rebuild", setup: setup(target), users: USERS, policy, stretches: STRETCHES };
-    const { json } = await slow.ask<Answer>(asked);
-    const [answer] = json.policies;
-    const during = answer!.phases.filter(({ mb_per_s }) => mb_per_s !== null);
-    return {
-      hours: answer!.hours ?? NaN,
-      before: answer!.phases[0]!.users!.p99_ms,
-      during: Math.max(...during.map(({ users }) => users!.p99_ms)),
-    };
-  };
-  const question = guess(texts.guess, texts.answers, () => {
-    const found = prices.get(drive.value()) ?? [];
-    const at = (megabytes: number): Price | undefined => found[BUDGETS.indexOf(megabytes)];
-    const [slowest, fast] = [at(20), at(100)];
-    if (!slowest || !fast) return [texts.computing(found.length, BUDGETS.length)];
-    return [texts.truth(number(fast.hours / slowest.hours), quantity(slowest.hours, "h"), quantity(fast.hours, "h"))];
+  const question = guess(bench, texts, drive.value, () => {
+    const [slowest, fast] = [20, 100].map((megabytes) => prices.get(drive.value())![BUDGETS.indexOf(megabytes)]!.hours);
+    return texts.truth(number(fast! / slowest!), quantity(slowest, "h"), quantity(fast, "h"));
   });
   const open = (): void => {
     draw();
-    latest.run(() => compute().catch(fault));
+    latest.run(() => attempts.run("curves", compute));
   };
   settings.watch(open);
   const element = shape(
     "rebuild",
     texts,
-    question,
-    el("div", { class: "controls" }, budget.element, drive.element),
+    bench,
+    question.element,
+    controls(budget.element, drive.element),
     sentence,
     told,
     el("div", { class: "two" }, hours.element, waits.element),
