@@ -137,7 +137,7 @@ export function queuePage(bench: Bench): Page {
     sentence,
     told,
     view.element,
-    el("div", { class: "two" }, ...rows.map(({ element: one }) => one)),
+    el("div", { class: "two" }, ...rows.map(({ element: one }, side) => el("div", {}, el("p", { class: "caption on-paper" }, texts.sides[side]!), one))),
     el("div", { class: "two" }, rate.element, slowest.element),
     shell,
   );
