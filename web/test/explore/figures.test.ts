@@ -1,15 +1,22 @@
-// The figures of the page Explore are the program's: fifty cells, by hash, in node and in a browser. `cargo xtask explore` runs
-// this with the program, the module and the page that it built; the browser's part is skipped where there is none.
+// The figures of the page Explore are the program's: fifty cells by hash, and what the commands that the pages show print, in node and
+// in a browser. `cargo xtask explore` runs this with the program, the module and the page that it built; the browser's part is skipped
+// where there is none.
 
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { AxeBuilder } from "@axe-core/playwright";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { connect } from "../../src/explore/connect";
+import * as read from "../../src/explore/pages/read";
+import * as rebuild from "../../src/explore/pages/rebuild";
+import type { Stretch } from "../../src/report";
+import { requests } from "../../src/stretch";
 
 const { SEEKWISE_PROGRAM: PROGRAM = "", SEEKWISE_MODULE: MODULE = "", SEEKWISE_PAGE: PAGE = "" } = process.env;
 const BROWSER = ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find((path) => existsSync(path));
@@ -81,6 +88,58 @@ describe.skipIf(PROGRAM === "")("in node", () => {
     expect(found).toEqual(expected());
     expect(new Set(found).size).toBe(50);
   }, 300_000);
+
+  /** What the program prints as JSON for a command that a page shows. */
+  function print(command: string, folder = "."): Record<string, unknown> {
+    const [program, ...rest] = command.split(" ");
+    expect(program).toBe("seekwise");
+    const text = execFileSync(PROGRAM, [...rest, "--json"], { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+    return JSON.parse(text) as Record<string, unknown>;
+  }
+  /** An answer with the command that it names; two builds of the same sources differ in their schema alone. */
+  function asked(question: object): { json: Record<string, unknown>; command: string } {
+    const { answer, faults } = JSON.parse(ask(JSON.stringify(question))) as { answer?: { json: Record<string, unknown>; command: string }; faults?: unknown };
+    if (!answer) throw new Error(JSON.stringify(faults));
+    return answer;
+  }
+
+  it.each([["barracuda-7200.7-ncq", "0", 90e6], ["exos-x18", "16", 400e6]])("cuts the power of %s as the command shown does, flush %s", (target, flush, at_ns) => {
+    const { json, command } = asked({ ask: "power-cut", setup: { job: "paced-writes", target, set: [["job.env.FLUSH", flush]] }, at_ns });
+    expect(figures(json)).toEqual(figures(print(command)));
+  });
+
+  it.each([["exos-x18", 20], ["cheetah-15k.4", 100]])("rebuilds %s at %s MB/s as the command shown does", (drive, megabytes) => {
+    const { json } = asked(rebuild.questionOf(drive, megabytes));
+    expect(figures(json)).toEqual(figures(print(rebuild.shellWords(drive, megabytes))));
+  }, 120_000);
+
+  it.each([["mine.fio", "drive.firmware.depth", ["1", "32"]], ["random-write", "drive.cache.write_back", ["true", "false"]]])("compares %s as the command shown does", (job, key, values) => {
+    const text = "[a]\nioengine=libaio\ndirect=1\nrw=randread\nbs=4k\nsize=1g\niodepth=16\ntime_based\nruntime=5\n";
+    const folder = mkdtempSync(join(tmpdir(), "seekwise-"));
+    writeFileSync(join(folder, "mine.fio"), text);
+    const setup = { job, target: "barracuda-7200.7-ncq", ...(job === "mine.fio" ? { texts: { [job]: text } } : {}) };
+    const { json, command } = asked({ ask: "compare", setup, key, values, runs: 3 });
+    const printed = print(command, folder);
+    rmSync(folder, { recursive: true });
+    expect(figures(json)).toEqual(figures(printed));
+  }, 120_000);
+
+  it.each([["barracuda-7200.7-ncq", 10, 45], ["exos-x18", 99, 0]])("reads on %s from %i to %i percent as the command shown does", (drive, from, to) => {
+    const setup = read.setup(drive, from, to);
+    const { answer } = JSON.parse(ask(JSON.stringify({ ask: "timelines", setups: [setup], requests: 2, together: false }))) as { answer: Stretch[] };
+    const { response, parts } = requests(answer[0]!).at(-1)!;
+    const { groups } = print(read.shellWords(setup)) as { groups: { name: string; all: { response_ms: { mean: number }; anatomy_ms: object } }[] };
+    const second = groups.find(({ name }) => name === "second")!.all;
+    expect(response).toBeCloseTo(second.response_ms.mean, 9);
+    const met = Object.entries(second.anatomy_ms).filter(([, ms]) => ms > 0);
+    expect(Object.keys(parts).sort()).toEqual(met.map(([part]) => part).sort());
+    for (const [part, ms] of met) expect(parts[part as keyof typeof parts]).toBeCloseTo(ms as number, 9);
+  });
+
+  it("ends with the licences of its scripts and of its library", () => {
+    const end = readFileSync(PAGE, "utf8").slice(-600_000);
+    for (const words of ["echarts/LICENSE", "serde_json-", "Apache License", "Permission is hereby granted"]) expect(end).toContain(words);
+  });
 
   it("names the line of a fault as the program does", () => {
     const text = "[a]\nioengine=libaio\nrw=randraed\n";
@@ -157,6 +216,72 @@ describe.skipIf(PROGRAM === "" || !BROWSER)("in a browser", () => {
     await page.waitForFunction(() => location.hash === "#queue&depth=18");
     await page.reload();
     await page.waitForFunction(() => document.querySelector("#queue .sentence")?.textContent?.startsWith("With 18"), undefined, { timeout: 120_000 });
+    await page.click('nav a:text-is("One read")');
+    await page.waitForSelector("#read .sentence:not(:empty)", { timeout: 120_000 });
+    await page.click('nav a:text-is("The queue")');
+    await page.waitForFunction(() => location.hash === "#queue&depth=18" && document.querySelector("#queue .sentence")?.textContent?.startsWith("With 18"));
+  }, 180_000);
+
+  it("stands at whole steps, if an address says otherwise", async () => {
+    const said = { rebuild: [".slider output", "budget=2.5", "50 MB/s"], queue: [".slider output", "depth=8.5", "9"] };
+    for (const [name, [selector, state, words]] of Object.entries(said)) {
+      await page.goto(`${pathToFileURL(PAGE).href}#${name}&${state}`);
+      await page.reload();
+      await page.waitForSelector(`#${name} .sentence:not(:empty)`, { timeout: 120_000 });
+      expect(await page.textContent(`#${name} ${selector}`)).toBe(words);
+      expect(await page.isHidden(`#${name} .trouble`)).toBe(true);
+    }
+    expect(errors).toEqual([]);
+  }, 180_000);
+
+  it("tells a curve's figures at the pointer, and takes a press on the platter", async () => {
+    await page.goto(`${pathToFileURL(PAGE).href}#read`);
+    await page.waitForSelector("#read .curve ul.legend", { timeout: 120_000 });
+    const box = (await page.locator("#read .curve .chart").boundingBox())!;
+    const told: string[] = [];
+    for (const share of [0.3, 0.8]) {
+      await page.mouse.move(box.x + share * box.width, box.y + 60);
+      await page.waitForTimeout(300);
+      told.push((await page.textContent("#read .curve .chart > div:last-of-type"))!);
+    }
+    const places = told.map((words) => Number(/drive: (\d+)/.exec(words)?.[1]));
+    expect(places[0], told.join()).toBeGreaterThan(10);
+    expect(places[0], told.join()).toBeLessThan(40);
+    expect(places[1], told.join()).toBeGreaterThan(65);
+    const disc = page.locator("#read svg.disc");
+    const { width, height } = (await disc.boundingBox())!;
+    const targets: number[] = [];
+    for (const up of [0.85, 0.5]) {
+      // The drawing has 232 by 216 parts; the spindle is 12 left of its middle and 4 below, the outermost track 92 away from there.
+      const scale = Math.min(width / 232, height / 216);
+      const [x, y] = [width / 2 - 12 * scale, height / 2 + (4 + up * 92) * scale];
+      await disc.click({ position: { x, y } });
+      targets.push(Number(await page.inputValue("#read .slider input >> nth=0")));
+    }
+    expect(targets[0]).toBeGreaterThan(10);
+    expect(targets[1]).toBeGreaterThan(targets[0]! + 20);
+  }, 180_000);
+
+  it("explains each write to a keyboard", async () => {
+    await page.goto(`${pathToFileURL(PAGE).href}#plug`);
+    await page.waitForSelector("#plug .sentence:not(:empty)", { timeout: 120_000 });
+    await page.focus("#plug svg.ribbon");
+    for (const key of ["ArrowDown", "ArrowDown", "ArrowDown"]) await page.keyboard.press(key);
+    expect(await page.textContent("#plug .told")).toMatch(/^Write 3: issued at/);
+    const { violations } = await new AxeBuilder({ page }).analyze();
+    expect(violations.map(({ id }) => id)).toEqual([]);
+  }, 180_000);
+
+  it("prints what is set and the cut, and nothing that paper cannot answer", async () => {
+    await page.goto(`${pathToFileURL(PAGE).href}#plug&flush=16`);
+    await page.waitForSelector("#plug .sentence:not(:empty)", { timeout: 120_000 });
+    await page.emulateMedia({ media: "print" });
+    const seen = (selector: string): Promise<boolean> => page.isVisible(`#plug ${selector}`);
+    const shown = await Promise.all([".slider output", ".control select"].map(seen));
+    const hidden = await Promise.all([".guess", ".hint", ".slider input"].map(seen));
+    expect([shown, hidden]).toEqual([[true, true], [false, false, false]]);
+    expect(await page.locator("#plug line.cut").evaluate((line) => getComputedStyle(line).display)).toBe("inline");
+    await page.emulateMedia({ media: null });
   }, 180_000);
 
   it("compares a pasted job, and shows a fault with its line", async () => {
