@@ -6,12 +6,13 @@ import { reveal } from "./address";
 import { press, select } from "./controls";
 import type { Choice } from "./choice";
 import type { Table } from "./csv";
-import { disc, ERRANDS, WAITS, type Disc } from "./disc";
+import { disc, type Disc } from "./disc";
 import { el, section, svg } from "./dom";
 import { csvButton, files, pngButton } from "./download";
 import { count, number, quantity } from "./format";
+import { legend } from "./legend";
 import { chip } from "./palette";
-import { changes, sharedBeginning, waitingAt, type Where } from "./queue";
+import { changes, sharedBeginning } from "./queue";
 import { ending, type Movement, type Told } from "./stretch";
 
 /** The line of the arm's way: its own units, stretched to the width. */
@@ -92,7 +93,7 @@ export function arm(choice: Choice, stretches: Told[]): { element: HTMLElement; 
     csvButton("arm", () => table(discs)),
     pngButton("arm", lines, words),
   );
-  const figure = el("figure", {}, bar, clock.slider, key(discs), row, voice.element,
+  const figure = el("figure", {}, bar, clock.slider, legend(discs), row, voice.element,
     el("figcaption", { class: "caption" }, caption(stretches)), lines, saves);
   const element = section("arm", "The arm at work", lead(stretches, discs), figure);
   // Opened, it moves; a link to a moment shows that moment.
@@ -110,30 +111,6 @@ function drawn(told: Told, drive: number, stage: Stage): Drawn {
   const one = disc(told, drive, stage.lettered);
   const way = wayOf(told, one.moves, stage);
   return { ...one, line: way.element, point: way.mark };
-}
-
-/** What the marks and the colours of the sectors stand for; those that occur. */
-function key(discs: Disc[]): HTMLElement {
-  const waits = new Set(discs.flatMap(({ queue, moves }) => occurring(queue ?? [], moves)));
-  const met = new Set(discs.flatMap(({ moves }) => moves.map(({ errand }) => errand)));
-  const marks = (Object.keys(WAITS) as Where[])
-    .filter((where) => waits.has(where))
-    .map((where) => el("li", {}, dot(`waiting ${where}`), WAITS[where]));
-  const numbers = marks.length === 0 ? [] : [el("li", {}, el("span", { class: "turn", "aria-hidden": "true" }, "1"), "next; 2, 3 … after it")];
-  const served = el("li", {}, dot("target"), "served now");
-  const errands = Object.entries(ERRANDS)
-    .filter(([errand]) => met.has(errand))
-    .map(([errand, { name }]) => el("li", {}, el("span", { class: `swatch errand-${errand}` }), name));
-  return el("ul", { class: "legend errands" }, served, ...numbers, ...marks, ...errands);
-}
-
-/** Where something waits at the beginning of any movement. */
-function occurring(queue: NonNullable<Disc["queue"]>, moves: Movement[]): Where[] {
-  return moves.flatMap(({ start }) => waitingAt(queue, start).map(({ where }) => where));
-}
-
-function dot(mark: string): SVGElement {
-  return svg("svg", { viewBox: "-4 -4 8 8", class: "dot", "aria-hidden": "true" }, svg("circle", { class: mark, r: 2.8 }));
 }
 
 function lead(stretches: Told[], discs: Disc[]): string {

@@ -214,5 +214,7 @@ function tallyWords(done: number[], moves: Movement[], time: number): string {
     quantity(ended.reduce((sum, move) => sum + span(move), 0) / ended.length, "ms");
   const seek = mean(({ start, arrived }) => arrived - start);
   const sectors = mean(({ arrived, end }) => end - arrived);
-  return `${words}; on average the arm moves ${seek}, then the sectors take ${sectors}`;
+  return ended.length === 1
+    ? `${words}; the arm moved ${seek}, then the sectors took ${sectors}`
+    : `${words}; on average the arm moves ${seek}, then the sectors take ${sectors}`;
 }

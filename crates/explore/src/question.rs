@@ -110,6 +110,7 @@ fn comparison_json(comparison: &Comparison, observer: &dyn Observer) -> Result<V
     Ok(json!({
         "json": answer.json(),
         "question": compared.study.question,
+        "warnings": compared.made.warnings,
         "command": comparison.command(None),
         "page": compared.page_text(),
         "files": results::folder_texts(&compared.study, &compared.made, &compared.records),

@@ -5,6 +5,7 @@ import { press } from "../controls";
 import { disc, type Disc } from "../disc";
 import { el } from "../dom";
 import { count } from "../format";
+import { legend } from "../legend";
 import { ending, type Told } from "../stretch";
 import { player as texts } from "./texts";
 
@@ -28,6 +29,7 @@ export function player(shown: (ms: number) => void = () => undefined): Player {
   let discs: Disc[] = [];
   let [length, first, time, frame, before, settling] = [0, 0, 0, 0, 0, 0];
   const row = el("div", { class: "discs" });
+  const marks = el("div", {});
   const voice = el("p", { class: "unseen", "aria-live": "polite" });
   const words = el("output", {});
   const range = el("input", { type: "range", min: 0, max: 1, step: "any", value: 0, "aria-label": texts.instant });
@@ -86,6 +88,7 @@ export function player(shown: (ms: number) => void = () => undefined): Player {
     length = Math.max(...stretches.map(({ stretch }) => ending(stretch)));
     range.max = String(length);
     row.replaceChildren(...discs.map(({ element }) => element));
+    marks.replaceChildren(legend(discs));
     first = from;
     draw(first);
     if (runs) start();
@@ -101,5 +104,5 @@ export function player(shown: (ms: number) => void = () => undefined): Player {
     stop();
     draw(ms);
   };
-  return { element: el("div", { class: "player" }, row, bar, voice), load, go };
+  return { element: el("div", { class: "player" }, row, bar, marks, voice), load, go };
 }

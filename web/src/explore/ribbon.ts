@@ -11,6 +11,8 @@ import { ribbon as texts } from "./texts";
 const WIDTH = 1000;
 const ROW = 9;
 const GAP = 2;
+/** Pixels of a drawing; more rows are thinner. */
+const TALLEST = 400;
 
 export interface Ribbon {
   element: HTMLElement;
@@ -35,7 +37,7 @@ export function ribbon(label: string, pick: (request: Request) => void): Ribbon 
     last = until;
     const height = requests.length * (ROW + GAP);
     drawing.setAttribute("viewBox", `0 0 ${WIDTH} ${height}`);
-    (drawing as SVGSVGElement).style.height = `${Math.max(60, height)}px`;
+    (drawing as SVGSVGElement).style.height = `${Math.min(TALLEST, Math.max(60, height))}px`;
     cursor.setAttribute("y2", String(height));
     const rows = requests.map((request, place) => ({
       element: row(request, place, until),

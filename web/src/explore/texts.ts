@@ -120,15 +120,15 @@ export const plug = {
     { value: "1", text: "after every write" },
   ],
   keep: "“Done” is not “written”: what the drive still held is gone, and not in the order in which it was written.",
-  guess: "First guess: is the last write that reached the platter younger than all that are lost?",
-  answers: ["yes: it writes in order", "no: later writes can be there, and earlier ones gone"],
+  guess: "First guess: the plug is pulled. Are only the newest writes lost?",
+  answers: ["yes: it writes in order", "no: an earlier one can be gone, and a later one there"],
   truth: (there: number, lost: number) =>
     there > lost
       ? `Write number ${there} is on the platter; number ${lost}, acknowledged before it, is gone.`
       : "At this instant nothing is out of order. Drag the cut to another.",
-  counts: (acknowledged: number, lost: number, flushed: number) =>
-    `${acknowledged} writes were acknowledged; ${lost} of them are lost` +
-    (flushed === 0 ? ", none that a flush had made safe." : `, ${flushed} of them after a flush that promised they were safe.`),
+  counts: (acknowledged: number, lost: number, flushed: number, flushes: boolean) =>
+    `${acknowledged} writes were acknowledged; ${lost === 1 ? "1 of them is" : `${lost} of them are`} lost` +
+    (flushed > 0 ? `, ${flushed} of them after a flush that promised they were safe.` : flushes ? ", none that a flush had made safe." : "."),
   fates: {
     platter: "on the platter",
     lost: "acknowledged, and lost",
@@ -139,6 +139,9 @@ export const plug = {
     `Write ${number}: issued at ${issued}, acknowledged at ${acknowledged}, on the platter at ${landed}.`,
   never: "never",
   drawing: "each write a row: from the instant at which it was acknowledged to the one at which it was on the platter",
+  reading:
+    "One row is one write, the first on top. It begins when the drive says “done”; its dark end is when the platter has it. " +
+    "Right of the line is what would have come.",
   safe: (flushes: number, time: string, turns: string) =>
     `A flush waits until the platter has it all: what came before it is safe. The ${flushes} flushes of this run take ${time} ` +
     `on average, ${turns} turns of the platter.`,
@@ -168,7 +171,7 @@ export const commit = {
 export const rebuild = {
   name: "A rebuild beside you",
   question: "A drive of an array is replaced. How fast should it be rebuilt while people work?",
-  lead: "A mirror of two drives, 40 random requests a second of its users. Drag the budget of the rebuild.",
+  lead: "A mirror of two drives, 40 random requests a second of its users. Drag how much the rebuild may copy a second.",
   budget: "budget of the rebuild",
   said: (megabytes: number) => `${megabytes} MB/s`,
   keep: "A larger budget saves hours without a spare, and the users pay for it by waiting.",
@@ -176,14 +179,14 @@ export const rebuild = {
     `From ${slow} to ${fast}: ${hours[1]} become ${hours[0]}, and the slowest one in a hundred of the users' requests waits ` +
     `${waits[0]} instead of ${waits[1]}.`,
   guess: "First guess: the rebuild gets five times the budget. What happens to its hours?",
-  answers: ["a fifth of them", "more than a fifth: users get in its way", "no change"],
+  answers: ["exactly a fifth of them", "more than a fifth: users get in its way", "no change"],
   truth: (ratio: string, from: string, to: string) => `${ratio} of the hours: ${from} at 20 MB/s, ${to} at 100 MB/s.`,
   hours: "hours until the array is whole",
   wait: "the slowest one in a hundred waits",
   before: "before the rebuild",
   sentence: (budget: string, hours: string, wait: string, before: string) =>
-    `At ${budget} the array is whole after ${hours} h. Meanwhile the slowest one in a hundred requests waits ${wait}, ` +
-    `${before} before.`,
+    `At ${budget} the array is whole after ${hours} h. Meanwhile the slowest one in a hundred requests waits ${wait} ` +
+    `instead of ${before}.`,
   computing: (done: number, all: number) => `Being simulated: ${done} of ${all} budgets.`,
   hoursCurve: "Hours until the array is whole, by budget",
   waitCurve: "The slowest one in a hundred of the users' requests, ms, by budget",
@@ -206,6 +209,8 @@ export const job = {
   running: (done: number, all: number) => (all > 0 ? `Run ${done} of ${all}.` : "Being run…"),
   stopped: "Stopped.",
   keep: "One setting, one workload, one drive: a verdict with its interval, its cause, and the command that gives the same.",
+  limits: "The job was read with these limits:",
+  judged: (metric: string, interval: string) => `, by ${metric} (95\u00a0% interval ${interval})`,
   why: "Why: ",
   but: "But: ",
   report: "Open the report",

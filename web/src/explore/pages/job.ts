@@ -5,6 +5,8 @@ import { zipSync, strToU8 } from "fflate";
 import { press } from "../../controls";
 import { el } from "../../dom";
 import { save } from "../../download";
+import { ends } from "../../format";
+import type { Interval } from "../../report";
 import { Faults, Stopped } from "../engine";
 import { chooser, command } from "../parts";
 import type { Settings } from "../state";
@@ -41,7 +43,19 @@ interface Side {
   worse: boolean;
 }
 interface Answer {
-  json: { said: string; to: string; cause: { text: string } | null; beside: Side[]; refused: string | null };
+  json: {
+    said: string;
+    to: string;
+    title: string;
+    ratio: Interval;
+    cause: { text: string } | null;
+    /** Why nothing differs. */
+    unasked?: string;
+    beside: Side[];
+    refused: string | null;
+  };
+  /** How the job was read otherwise than it says. */
+  warnings: string[];
   question: string;
   command: string;
   page: string;
@@ -174,13 +188,14 @@ function refused(error: Faults): Node[] {
 }
 
 /** The answer; `report` gives the address of its report. */
-function answered({ json, question, command: words, files, page }: Answer, setup: SetupWords, report: () => string): Node[] {
+function answered({ json, question, warnings, command: words, files, page }: Answer, setup: SetupWords, report: () => string): Node[] {
   const but = json.beside.filter(({ worse }) => worse);
   const pasted = Object.keys(setup.texts ?? {})[0];
   return [
     el("p", { class: "soft" }, question),
-    el("p", { class: "sentence" }, el("strong", {}, json.refused ?? `${json.to}: ${json.said}`)),
-    json.cause ? el("p", {}, el("strong", {}, texts.why), json.cause.text) : null,
+    warnings.length === 0 ? null : el("p", {}, texts.limits, el("ul", { class: "faults" }, ...warnings.map((one) => el("li", {}, one)))),
+    el("p", { class: "sentence" }, el("strong", {}, json.refused ?? `${json.to}: ${json.said}`), json.refused ? "" : texts.judged(json.title, ends(json.ratio))),
+    ...[json.cause?.text, json.unasked].flatMap((why) => (why ? [el("p", {}, el("strong", {}, texts.why), why)] : [])),
     ...but.map((one) => el("p", {}, el("strong", {}, texts.but), one.text)),
     el(
       "p",

@@ -57,6 +57,7 @@ export function plugPage(bench: Bench): Page {
   /** Draws a list and a cut of one run, whatever is set meanwhile: `latest` draws that afterwards. */
   const draw = async (): Promise<void> => {
     const [asked, name, turn] = [setup(), about(), 60_000 / drives.find((one) => one.name === drive.value())!.rpm];
+    const flushes = flush.value() !== "0";
     question.offer(name === of);
     const listed = name === of ? history : await quick.ask<History>({ ask: "writes", setup: asked });
     const at = instant(cut.value(), listed);
@@ -70,7 +71,7 @@ export function plugPage(bench: Bench): Page {
       safe.textContent = flushed(history, turn);
     }
     const acknowledged = writes(history).filter((one) => one.acknowledged_ns !== null && one.acknowledged_ns <= at);
-    sentence.textContent = texts.counts(acknowledged.length, json.acknowledged_lost.writes, json.flushed_lost.writes);
+    sentence.textContent = texts.counts(acknowledged.length, json.acknowledged_lost.writes, json.flushed_lost.writes, flushes);
     shell.replaceChildren(command(site.command, words));
     question.offer(about() === of);
   };
@@ -148,7 +149,7 @@ function writesPicture(): {
     line.setAttribute("x2", x);
     for (const { group, write } of rows) group.setAttribute("class", `row fate-${fate(write, at)}`);
   };
-  return { element: el("div", { class: "ribbon-box" }, el("ul", { class: "legend" }, ...keys), drawing, scale, list.told), load, cut };
+  return { element: el("div", { class: "ribbon-box" }, el("p", { class: "small soft" }, texts.reading), el("ul", { class: "legend" }, ...keys), drawing, scale, list.told), load, cut };
 }
 
 function writeRow({ issued_ns, acknowledged_ns, landed_ns }: Listed, place: number, px: (ns: number) => number): SVGElement {
