@@ -35,6 +35,7 @@ pub mod cut;
 pub mod setting;
 pub mod setting_use;
 
+use alloc::boxed::Box;
 use core::fmt;
 
 use self::array_load::ArrayLoad;
@@ -398,6 +399,11 @@ pub trait Device {
     fn array_load(&self, _now: Instant) -> Option<ArrayLoad> {
         None
     }
+    /// Copies the device with all its state, so that equal calls of both give equal answers; `None` if it cannot be copied:
+    /// a real device, or one with an observer ([`witness`](crate::witness)). Every modelled device can.
+    fn fork(&self) -> Option<Box<dyn Device>> {
+        None
+    }
     /// True if the device is idle and would have nothing else to do or to answer between the start and the end of this
     /// request: then [`Device::run_alone`] may be called instead of [`Device::submit`].
     fn can_run_alone(&self, _request: &Request) -> bool {
@@ -430,7 +436,7 @@ pub trait Device {
     }
 }
 
-impl<D: Device + ?Sized> Device for alloc::boxed::Box<D> {
+impl<D: Device + ?Sized> Device for Box<D> {
     fn limits(&self, unit: u8) -> Limits {
         (**self).limits(unit)
     }
@@ -466,6 +472,9 @@ impl<D: Device + ?Sized> Device for alloc::boxed::Box<D> {
     }
     fn array_load(&self, now: Instant) -> Option<ArrayLoad> {
         (**self).array_load(now)
+    }
+    fn fork(&self) -> Option<Box<dyn Device>> {
+        (**self).fork()
     }
     fn can_run_alone(&self, request: &Request) -> bool {
         (**self).can_run_alone(request)
@@ -528,7 +537,7 @@ pub trait Source {
     }
 }
 
-impl<S: Source + ?Sized> Source for alloc::boxed::Box<S> {
+impl<S: Source + ?Sized> Source for Box<S> {
     fn next(&mut self, now: Instant) -> SourcePoll {
         (**self).next(now)
     }

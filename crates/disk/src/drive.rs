@@ -70,6 +70,8 @@ mod tentative_access;
 mod write_back;
 mod writes;
 
+use alloc::boxed::Box;
+
 use self::cache::Buffer;
 use self::electronics::Electronics;
 use self::geometry::Geometry;
@@ -91,6 +93,7 @@ use crate::record::{DriveLog, SyncCounts};
 use crate::time::Instant;
 
 /// A drive, built from a checked [`Profile`].
+#[derive(Clone)]
 pub struct Drive {
     /// Commands in flight.
     electronics: Electronics,
@@ -283,6 +286,13 @@ impl Device for Drive {
 
     fn report_unsettled(&self, report_stamp: &mut dyn FnMut(u64)) {
         self.report_unsettled(report_stamp);
+    }
+
+    /// The copy records no arm movements.
+    fn fork(&self) -> Option<Box<dyn Device>> {
+        let mut copy = self.clone();
+        copy.medium.remove_listener();
+        Some(Box::new(copy))
     }
 
     #[inline]

@@ -6,6 +6,7 @@
 //! leaves no trace: writes are atomic here, though a real stick may have programmed some of the pages. Erasing, wear
 //! and the state that earlier writes left are not modelled; a write's time covers them in the mean.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use crate::block::setting::LayerSetting;
@@ -58,6 +59,7 @@ struct ServiceTimes {
 }
 
 /// A flash stick.
+#[derive(Clone)]
 pub struct Flash {
     spec: FlashSpec,
     reads: Rate,
@@ -207,6 +209,10 @@ impl Device for Flash {
     /// Empty: a log counts what hard disks do.
     fn drive_log(&self) -> DriveLog {
         DriveLog::default()
+    }
+
+    fn fork(&self) -> Option<Box<dyn Device>> {
+        Some(Box::new(self.clone()))
     }
 }
 

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 
 /// Items by number. Only the caller knows whether a number is free.
+#[derive(Clone)]
 pub struct Slab<T> {
     places: Vec<T>,
     free: Vec<u32>,

@@ -12,6 +12,7 @@ mod buses;
 mod conformance;
 mod cuts;
 mod driver;
+mod fork;
 mod golden;
 mod laws;
 mod media_cache;

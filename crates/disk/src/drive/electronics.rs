@@ -15,7 +15,7 @@ use crate::record::Part;
 use crate::time::{Instant, Span};
 
 /// Commands in flight, by slot.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Electronics {
     firmware: Firmware,
     overhead: Overhead,

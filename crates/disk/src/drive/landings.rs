@@ -10,7 +10,7 @@ use crate::block::{self, CutSector, Landing, LandingKind};
 use crate::time::{Instant, Span};
 
 /// Landings not fetched yet.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Landings {
     reported: VecDeque<Landing>,
     wanted: bool,

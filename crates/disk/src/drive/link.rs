@@ -36,7 +36,7 @@ pub(super) struct BufferArrival {
 }
 
 /// The drive's end of the link.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Link {
     spec: Spec,
     /// Rate to the host.

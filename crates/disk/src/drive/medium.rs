@@ -69,7 +69,7 @@ pub(super) struct InterruptedReadAhead {
 }
 
 /// Arm, heads and platters.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Medium {
     geometry: Geometry,
     mechanics: Mechanics,
@@ -641,5 +641,10 @@ impl Medium {
     /// Sets the listener to movements.
     pub(super) fn set_listener(&mut self, listener: MovementListener) {
         self.listener = Some(listener);
+    }
+
+    /// Removes the listener to movements.
+    pub(super) fn remove_listener(&mut self) {
+        self.listener = None;
     }
 }

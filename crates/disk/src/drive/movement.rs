@@ -42,7 +42,7 @@ pub struct Movement {
 pub type MovementLog = Rc<RefCell<Vec<Movement>>>;
 
 /// Listener to the movements of a drive.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct MovementListener {
     /// Number of the drive.
     pub(super) drive: u32,

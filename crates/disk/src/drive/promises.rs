@@ -6,7 +6,7 @@ use super::profile::{CacheSpec, Faults, Profile};
 use crate::block::{CutSector, Flags, Request};
 
 /// The rules of acknowledgement and durability.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Promises {
     cache: CacheSpec,
     faults: Faults,

@@ -58,7 +58,7 @@ pub(super) struct ChosenDestage {
 }
 
 /// Order of destages, and the commands that wait for them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct WriteBack {
     /// Age at which dirty data compete with the commands.
     age_limit: Option<Span>,

@@ -126,6 +126,7 @@ enum CachePower {
 }
 
 /// The cache. Requests are known by their slots in its queues.
+#[derive(Clone)]
 pub struct Accelerator {
     spec: AcceleratorSpec,
     limits: Limits,

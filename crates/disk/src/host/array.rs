@@ -167,6 +167,7 @@ impl ArraySpec {
 const REFUSAL: Span = Span::from_micros(10);
 
 /// The array's view of a member.
+#[derive(Clone)]
 struct ArrayMember {
     /// Waiting commands, by tag.
     waiting: Queue<u32>,
@@ -187,6 +188,7 @@ struct ArrayMember {
 }
 
 /// An array of drives.
+#[derive(Clone)]
 pub struct Array {
     spec: ArraySpec,
     limits: Limits,

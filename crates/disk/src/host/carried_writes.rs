@@ -41,7 +41,7 @@ impl CarriedRun {
 }
 
 /// Landings that go up, and the writes below, in flight or in a write cache, by the stamps of the commands that carry them.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct CarriedWrites {
     wanted: bool,
     /// By the stamp of their command, in the order in which they went down.

@@ -29,6 +29,7 @@ use crate::record::Part;
 use crate::time::Instant;
 
 /// A cable. Commands are named by their slots.
+#[derive(Clone)]
 struct Cable {
     /// How many commands may hold it at once.
     max_holders: u32,
@@ -39,6 +40,7 @@ struct Cable {
 }
 
 /// The channels of a host adapter.
+#[derive(Clone)]
 pub struct Channel {
     drives_per_channel: u32,
     cables: Vec<Cable>,

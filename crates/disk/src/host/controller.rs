@@ -67,6 +67,7 @@ impl ControllerSpec {
 }
 
 /// A host bus adapter. Commands are named by their slots.
+#[derive(Clone)]
 pub struct Controller {
     command: Span,
     wake: Span,

@@ -56,6 +56,7 @@ use crate::record::{Effort, Part};
 use crate::time::{Instant, Span};
 
 /// The operating system's driver. Requests are named by their slots, commands by their numbers.
+#[derive(Clone)]
 pub struct Driver {
     spec: DriverSpec,
     commands: DriverCommands,

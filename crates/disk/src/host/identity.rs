@@ -7,6 +7,7 @@ use crate::block::Device;
 use crate::record::Part;
 
 /// Passes everything on.
+#[derive(Clone)]
 pub struct IdentityLayer;
 
 impl IdentityLayer {

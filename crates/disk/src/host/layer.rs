@@ -40,7 +40,7 @@ use crate::time::Instant;
 pub type NextTurn = Instant;
 
 /// A layer's own work, done through the methods of its context.
-pub trait HostLayer: Sized {
+pub trait HostLayer: Clone + 'static {
     /// A layer's own data on each request it holds.
     type Note: Copy + Default;
     /// The part that a request's time in the layer counts as.
@@ -261,6 +261,23 @@ pub struct HostLayerContext<L: HostLayer> {
 }
 
 impl<L: HostLayer> HostLayerContext<L> {
+    /// Copies the requests and the device below, with all their state; `None` if that device cannot be copied.
+    fn fork(&self) -> Option<HostLayerContext<L>> {
+        Some(HostLayerContext {
+            slots: self.slots.clone(),
+            landings: self.landings.clone(),
+            below: self.below.fork()?,
+            max_in_flight: self.max_in_flight,
+            unpolled: self.unpolled,
+            saved_answers: self.saved_answers.clone(),
+            below_called: self.below_called,
+            answered_in_place: self.answered_in_place,
+            below_next: self.below_next,
+            own_next: self.own_next,
+            layer_number: self.layer_number,
+        })
+    }
+
     /// The capabilities of `unit` of the device below.
     pub fn limits_below(&self, unit: u8) -> Limits {
         self.below.limits(unit)
@@ -656,6 +673,10 @@ impl<L: HostLayer> Device for LayeredDevice<L> {
         context.unanswered_slots().for_each(|slot| report_stamp(context.slots[slot].request.stamp));
         context.landings.report_stamps(report_stamp);
         layer.report_unsettled(context, report_stamp);
+    }
+
+    fn fork(&self) -> Option<Box<dyn Device>> {
+        Some(Box::new(LayeredDevice { layer: self.layer.clone(), context: self.context.fork()? }))
     }
 
     fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> DeviceProgress {

@@ -22,6 +22,7 @@ use crate::time::Instant;
 const MAX_IN_FLIGHT: u32 = 4096;
 
 /// A device.
+#[derive(Clone)]
 struct MixedUnit {
     first_sector: u64,
     /// The number of its first drive among those of all devices.
@@ -34,6 +35,7 @@ struct MixedUnit {
 }
 
 /// Devices beside one another.
+#[derive(Clone)]
 pub struct MixedDevices {
     units: Vec<MixedUnit>,
 }

@@ -251,6 +251,19 @@ impl Device for Ports {
         self.units.iter().for_each(|unit| unit.device.report_unsettled(report_stamp));
     }
 
+    fn fork(&self) -> Option<Box<dyn Device>> {
+        let copy = |&PortDevice { ref device, next, first_drive }: &PortDevice| {
+            Some(PortDevice { device: device.fork()?, next, first_drive })
+        };
+        Some(Box::new(Ports {
+            units: self.units.iter().map(copy).collect::<Option<_>>()?,
+            next: self.next,
+            ready: self.ready.clone(),
+            landings: self.landings.clone(),
+            landings_wanted: self.landings_wanted,
+        }))
+    }
+
     fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> DeviceProgress {
         loop {
             if let Some(completion) = self.ready.pop_front() {

@@ -42,6 +42,7 @@ pub struct ProcessorSpec {
 }
 
 /// The processor's cores and their queues.
+#[derive(Clone)]
 pub struct Processor {
     spec: ProcessorSpec,
     copy: Rate,

@@ -65,6 +65,7 @@ struct BusRequest {
 }
 
 /// A drive on the bus.
+#[derive(Clone)]
 struct BusUnit {
     /// How many commands it accepts at once.
     depth: u32,
@@ -84,6 +85,7 @@ fn arbitration_rank(unit: u8) -> u32 {
 }
 
 /// A parallel SCSI bus.
+#[derive(Clone)]
 pub struct ScsiBus {
     spec: ScsiSpec,
     rate: Rate,

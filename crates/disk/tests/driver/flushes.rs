@@ -136,7 +136,7 @@ fn a_driver_that_shares_flushes_keeps_the_contract() {
 }
 
 /// A canary: a flush that comes while one is below ends with it, though it may cover writes that the other does not.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct LateJoiner {
     flush_below: Option<u32>,
     joined: Vec<u32>,

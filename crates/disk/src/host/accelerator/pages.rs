@@ -88,6 +88,7 @@ impl Frame {
 }
 
 /// The cached pages.
+#[derive(Clone)]
 pub(super) struct CachePages {
     frames: Vec<Frame>,
     max_frames: u32,

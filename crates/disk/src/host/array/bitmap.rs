@@ -128,6 +128,7 @@ struct BitmapPage {
 }
 
 /// The bitmap of an array's one volume. The bits follow a head in the pages: that of region 0 is number [`HEAD_BITS`].
+#[derive(Clone)]
 pub(super) struct WriteIntentBitmap {
     volume: ArrayVolume,
     /// Sectors that a bit stands for.

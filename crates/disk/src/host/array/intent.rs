@@ -38,7 +38,7 @@ struct MemberIntent {
 }
 
 /// Writes that wait for the bitmap, by index of their portions, and the bitmap's pages under way.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct IntentQueue {
     /// Writes that may not begin yet.
     waiting: Vec<u32>,

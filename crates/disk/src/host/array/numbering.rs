@@ -23,6 +23,7 @@ use crate::time::Instant;
 const MIN_SCAN_SIZE: usize = 64;
 
 /// A write, or a run of a rebuild.
+#[derive(Clone)]
 struct NumberedWrite {
     number: u64,
     /// 0 for a rebuild.
@@ -39,7 +40,7 @@ pub(super) struct GatheredPart {
 }
 
 /// The numbers given out.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Numbering {
     last_number: u64,
     /// Writes that may still land, by rising number.

@@ -248,7 +248,7 @@ impl MemberCommand {
 }
 
 /// The range locks, and the portions that wait for one, by index.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct RangeLocks {
     holding: Vec<u32>,
     waiting: VecDeque<u32>,

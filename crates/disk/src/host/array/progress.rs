@@ -22,7 +22,7 @@ impl SyncRun {
 }
 
 /// A rebuild or a check under way.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Sync {
     /// The members that are rebuilt; none for a check.
     pub rebuilt: MemberSet,

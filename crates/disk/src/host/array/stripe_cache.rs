@@ -54,7 +54,7 @@ enum StripeList {
 }
 
 /// A stripe.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Stripe {
     pub volume: u8,
     /// The page's number on each member, from the volume's first sector.
@@ -137,6 +137,7 @@ impl Stripe {
 }
 
 /// All stripes.
+#[derive(Clone)]
 pub(super) struct StripeCache {
     stripes: Vec<Stripe>,
     /// By volume and page.

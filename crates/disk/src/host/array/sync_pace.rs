@@ -175,7 +175,7 @@ struct ProgressMark {
 }
 
 /// The progress of a sync, from which its speed follows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct SyncPace {
     speed: SyncSpeed,
     issued: u64,

@@ -62,6 +62,7 @@ pub(super) struct DriverCommand {
 }
 
 /// All commands, by number.
+#[derive(Clone)]
 pub(super) struct DriverCommands {
     commands: Slab<DriverCommand>,
     /// All pieces except the first of each command.

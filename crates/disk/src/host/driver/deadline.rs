@@ -45,7 +45,7 @@ impl DeadlineSpec {
 }
 
 /// The waiting commands of one direction.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct DirectionQueue {
     /// First sector and number, by first sector.
     sorted: Vec<(u64, u32)>,
@@ -81,7 +81,7 @@ impl DirectionQueue {
 }
 
 /// The commands of one class: reads, writes.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct PriorityClass([DirectionQueue; 2]);
 
 impl PriorityClass {
@@ -99,6 +99,7 @@ const READ: usize = 0;
 const WRITE: usize = 1;
 
 /// The waiting commands of a deadline scheduler, by number.
+#[derive(Clone)]
 pub(super) struct DeadlineScheduler {
     spec: DeadlineSpec,
     /// Urgent, others.

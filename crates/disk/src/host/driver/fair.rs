@@ -72,6 +72,7 @@ struct FlowCommand {
 }
 
 /// A program's commands of one kind, synchronous or not.
+#[derive(Clone)]
 struct ProgramFlow {
     origin: u16,
     sync: bool,
@@ -117,6 +118,7 @@ impl ProgramFlow {
 }
 
 /// The turn of a flow.
+#[derive(Clone)]
 struct FlowTurn {
     /// The flow's index.
     flow: usize,
@@ -128,6 +130,7 @@ struct FlowTurn {
 }
 
 /// The flows of a fair scheduler.
+#[derive(Clone)]
 pub(super) struct FairScheduler {
     spec: FairSpec,
     flows: Vec<ProgramFlow>,

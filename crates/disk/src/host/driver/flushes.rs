@@ -26,7 +26,7 @@ use crate::time::{Instant, Span};
 const PENDING_TIMEOUT: Span = Span::from_secs(5);
 
 /// The flushes of a driver that shares them.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct SharedFlushes {
     /// Flushes that the command under way does not serve, in order of arrival.
     gathered: Vec<RequestPiece>,

@@ -27,13 +27,14 @@ const BUCKET_BITS: u32 = 8;
 const NONE: u32 = u32::MAX;
 
 /// Where the waiting commands begin and end.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct MergeIndex {
     starts: EdgeIndex,
     ends: EdgeIndex,
 }
 
 /// Commands by one of their ends, in a hash table.
+#[derive(Clone)]
 struct EdgeIndex {
     /// By bucket: the number of the command added last.
     newest: [u32; 1 << BUCKET_BITS],

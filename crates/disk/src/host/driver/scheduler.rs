@@ -8,6 +8,7 @@ use crate::queue::{NoCosts, Queue};
 use crate::time::Instant;
 
 /// The waiting commands, by number.
+#[derive(Clone)]
 pub(super) enum Scheduler {
     /// A queue with a discipline.
     Order(Queue<u32>),
