@@ -12,6 +12,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// The library's version, first part.
+#define SEEKWISE_VERSION_MAJOR 0
+
+// The library's version, second part. Before 1.0 a program needs the one that it was built with.
+#define SEEKWISE_VERSION_MINOR 2
+
+// The library's version, third part.
+#define SEEKWISE_VERSION_PATCH 0
+
 // An instant that never comes: nothing happens by itself.
 #define SEEKWISE_NEVER UINT64_MAX
 
@@ -56,6 +65,12 @@ typedef enum {
   SEEKWISE_STATUS_OFF = 7,
   // A fault of the model. The disk answers nothing else any more; free it.
   SEEKWISE_STATUS_PANICKED = 8,
+  // The memory is too small for what was asked for; the size that it takes was given.
+  SEEKWISE_STATUS_NO_ROOM = 9,
+  // The disk keeps no log of its calls: seekwise_keep_log right after it was opened.
+  SEEKWISE_STATUS_NO_LOG = 10,
+  // The bytes are no saved state, damaged, of another format, or the model answers their calls otherwise.
+  SEEKWISE_STATUS_BAD_STATE = 11,
 } SeekwiseStatus;
 
 // The operation of a request.
@@ -221,6 +236,36 @@ SeekwiseStatus seekwise_open_stack(const char *stack_toml,
                                    char *why,
                                    size_t why_size);
 
+// Opens a drive of your own from the text of its profile (docs/how-to/own-drive.md). stack_toml is the text of a stack file whose drive is
+// "profile.toml", or null for the drive with nothing above it. An error names line, key, what was expected and the nearest word.
+SeekwiseStatus seekwise_open_profile(const char *profile_toml,
+                                     const char *stack_toml,
+                                     uint64_t seed,
+                                     SeekwiseDisk **disk,
+                                     char *why,
+                                     size_t why_size);
+
+// Copies a disk with all its state. Equal calls of both give equal answers; free both.
+SeekwiseStatus seekwise_fork(SeekwiseDisk *disk, SeekwiseDisk **copy);
+
+// Keeps a log of all calls, which seekwise_save needs; SEEKWISE_STATUS_NO_LOG after the first call. A call takes a few bytes.
+SeekwiseStatus seekwise_keep_log(SeekwiseDisk *disk);
+
+// Saves the whole state: what the disk was opened from, and its log. size gets the bytes that it takes; with fewer than that in
+// capacity nothing is written (SEEKWISE_STATUS_NO_ROOM). bytes may be null if capacity is 0.
+SeekwiseStatus seekwise_save(SeekwiseDisk *disk,
+                             uint8_t *bytes,
+                             size_t capacity,
+                             size_t *size);
+
+// Restores a saved state as a new disk, by repeating its calls: later calls get the answers that the saved disk would have given. It
+// keeps its log on. Other bytes, and a state that this build of the model answers otherwise, are SEEKWISE_STATUS_BAD_STATE.
+SeekwiseStatus seekwise_restore(const uint8_t *bytes,
+                                size_t size,
+                                SeekwiseDisk **disk,
+                                char *why,
+                                size_t why_size);
+
 // Frees a disk. Null is ignored.
 void seekwise_free(SeekwiseDisk *disk);
 
@@ -249,6 +294,13 @@ SeekwiseStatus seekwise_completion(SeekwiseDisk *disk, SeekwiseCompletion *compl
 SeekwiseStatus seekwise_landing(SeekwiseDisk *disk,
                                 SeekwiseLanding *landing);
 
+// Gets the stamps of the writes that may still land, and possibly of others, rising: keep their data. count gets how many there are;
+// with fewer than that in capacity none is written (SEEKWISE_STATUS_NO_ROOM). stamps may be null if capacity is 0.
+SeekwiseStatus seekwise_unsettled(SeekwiseDisk *disk,
+                                  uint64_t *stamps,
+                                  size_t capacity,
+                                  size_t *count);
+
 // Does at now_ns what control (one of SeekwiseControl) says.
 SeekwiseStatus seekwise_control(SeekwiseDisk *disk, uint64_t now_ns, uint32_t control);
 
@@ -268,6 +320,14 @@ SeekwiseStatus seekwise_drive_name(size_t index,
 
 // The name of a part of a response, in the order of parts_ns; SEEKWISE_STATUS_NONE past the last.
 SeekwiseStatus seekwise_part_name(size_t part, char *name, size_t size);
+
+// Why the last seekwise_set that the disk refused was refused, and what was expected. Nothing if none was.
+SeekwiseStatus seekwise_last_error(SeekwiseDisk *disk,
+                                   char *text,
+                                   size_t size);
+
+// The version of the library that runs, such as 0.2.0. SEEKWISE_VERSION_MAJOR and the like are those of this header.
+const char *seekwise_version(void);
 
 // The meaning of a status (one of SeekwiseStatus), in words.
 const char *seekwise_status_text(uint32_t status);

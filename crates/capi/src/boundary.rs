@@ -1,8 +1,8 @@
 //! The functions that C calls: the one file of this crate with `unsafe` code. Each checks its pointers, catches panics, and leaves the rest
 //! to [`Disk`].
 //!
-//! Why it is sound: only [`seekwise_open`] and [`seekwise_open_stack`] make a disk, and only [`seekwise_free`] frees it. Through any other
-//! pointer a function reads or writes one value of its type, or a text within its bounds. As everywhere in C, the caller guarantees the
+//! Why it is sound: only the functions that open, copy or restore one make a disk, and only [`seekwise_free`] frees it. Through any other
+//! pointer a function reads or writes one value of its type, or texts, bytes and values within their bounds. As everywhere in C, the caller guarantees the
 //! rest, and the header says so: a pointer that is not null points to such a value, and a disk is used by one thread at a time and never
 //! after it was freed.
 #![allow(unsafe_code, reason = "C gives addresses; the rest of the crate sees none")]
@@ -15,16 +15,13 @@ use seekwise_disk::record::Part;
 use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_drives::drives;
 
+use crate::call_log::MOST_WORD_BYTES;
 use crate::disk::Disk;
+use crate::saved_state::MOST_TEXT_BYTES;
+use crate::source::DiskSource;
 use crate::values::{
     SEEKWISE_NEVER, SeekwiseCompletion, SeekwiseLanding, SeekwiseLimits, SeekwiseRequest, SeekwiseStatus,
 };
-
-/// The most bytes of a name, key or value.
-const MOST_WORD_BYTES: usize = 4096;
-
-/// The most bytes of a stack's text.
-const MOST_STACK_BYTES: usize = 1 << 20;
 
 /// Opens a built-in drive by name, with nothing above it. The platters' phase at instant 0 is drawn from seed: the same name and
 /// seed give the same disk. If there is no such drive, why gets the reason, cut to why_size bytes; it may be null.
@@ -37,7 +34,8 @@ pub unsafe extern "C" fn seekwise_open(
     why_size: usize,
 ) -> SeekwiseStatus {
     let reason = TextBuffer { start: why, size: why_size };
-    unsafe { open_from_text(drive, MOST_WORD_BYTES, disk, reason, |name| Disk::open_drive(name, seed)) }
+    let open = || Ok(DiskSource::Drive(unsafe { read_text(drive, MOST_WORD_BYTES) }?.to_owned()));
+    unsafe { open_source(open, seed, disk, reason) }
 }
 
 /// Opens a stack like a drive, from the text of a stack file (docs/stack.md), whose drive is a built-in one.
@@ -50,7 +48,80 @@ pub unsafe extern "C" fn seekwise_open_stack(
     why_size: usize,
 ) -> SeekwiseStatus {
     let reason = TextBuffer { start: why, size: why_size };
-    unsafe { open_from_text(stack_toml, MOST_STACK_BYTES, disk, reason, |text| Disk::open_stack(text, seed)) }
+    let open = || Ok(DiskSource::Stack(unsafe { read_text(stack_toml, MOST_TEXT_BYTES) }?.to_owned()));
+    unsafe { open_source(open, seed, disk, reason) }
+}
+
+/// Opens a drive of your own from the text of its profile (docs/how-to/own-drive.md). stack_toml is the text of a stack file whose drive is
+/// "profile.toml", or null for the drive with nothing above it. An error names line, key, what was expected and the nearest word.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn seekwise_open_profile(
+    profile_toml: *const c_char,
+    stack_toml: *const c_char,
+    seed: u64,
+    disk: *mut *mut Disk,
+    why: *mut c_char,
+    why_size: usize,
+) -> SeekwiseStatus {
+    let reason = TextBuffer { start: why, size: why_size };
+    let open = || {
+        let profile = unsafe { read_text(profile_toml, MOST_TEXT_BYTES) }?.to_owned();
+        let stack = match stack_toml.is_null() {
+            true => None,
+            false => Some(unsafe { read_text(stack_toml, MOST_TEXT_BYTES) }?.to_owned()),
+        };
+        Ok(DiskSource::Profile { profile, stack })
+    };
+    unsafe { open_source(open, seed, disk, reason) }
+}
+
+/// Copies a disk with all its state. Equal calls of both give equal answers; free both.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn seekwise_fork(disk: *mut Disk, copy: *mut *mut Disk) -> SeekwiseStatus {
+    let fork = |disk: &mut Disk| {
+        unsafe { write_value(copy, std::ptr::null_mut()) }?;
+        let forked = disk.fork().ok_or(SeekwiseStatus::Unknown)?;
+        unsafe { write_value(copy, Box::into_raw(Box::new(forked))) }
+    };
+    unsafe { with_disk(disk, fork) }
+}
+
+/// Keeps a log of all calls, which seekwise_save needs; SEEKWISE_STATUS_NO_LOG after the first call. A call takes a few bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn seekwise_keep_log(disk: *mut Disk) -> SeekwiseStatus {
+    unsafe { with_disk(disk, Disk::keep_log) }
+}
+
+/// Saves the whole state: what the disk was opened from, and its log. size gets the bytes that it takes; with fewer than that in
+/// capacity nothing is written (SEEKWISE_STATUS_NO_ROOM). bytes may be null if capacity is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn seekwise_save(
+    disk: *mut Disk,
+    bytes: *mut u8,
+    capacity: usize,
+    size: *mut usize,
+) -> SeekwiseStatus {
+    let save = |disk: &mut Disk| unsafe { write_values(&disk.save()?, bytes, capacity, size) };
+    unsafe { with_disk(disk, save) }
+}
+
+/// Restores a saved state as a new disk, by repeating its calls: later calls get the answers that the saved disk would have given. It
+/// keeps its log on. Other bytes, and a state that this build of the model answers otherwise, are SEEKWISE_STATUS_BAD_STATE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn seekwise_restore(
+    bytes: *const u8,
+    size: usize,
+    disk: *mut *mut Disk,
+    why: *mut c_char,
+    why_size: usize,
+) -> SeekwiseStatus {
+    let reason = TextBuffer { start: why, size: why_size };
+    catch_panics(|| {
+        unsafe { write_value(disk, std::ptr::null_mut()) }?;
+        let restored = Disk::restore(unsafe { read_bytes(bytes, size) }?)
+            .map_err(|error| unsafe { report_error(&error.to_string(), reason, SeekwiseStatus::BadState) })?;
+        unsafe { write_value(disk, Box::into_raw(Box::new(restored))) }
+    })
 }
 
 /// Frees a disk. Null is ignored.
@@ -119,6 +190,22 @@ pub unsafe extern "C" fn seekwise_landing(disk: *mut Disk, landing: *mut Seekwis
     unsafe { collect_next(disk, landing, Disk::pop_landing) }
 }
 
+/// Gets the stamps of the writes that may still land, and possibly of others, rising: keep their data. count gets how many there are;
+/// with fewer than that in capacity none is written (SEEKWISE_STATUS_NO_ROOM). stamps may be null if capacity is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn seekwise_unsettled(
+    disk: *mut Disk,
+    stamps: *mut u64,
+    capacity: usize,
+    count: *mut usize,
+) -> SeekwiseStatus {
+    let report = |disk: &mut Disk| {
+        let unsettled: Vec<u64> = disk.unsettled().into_iter().collect();
+        unsafe { write_values(&unsettled, stamps, capacity, count) }
+    };
+    unsafe { with_disk(disk, report) }
+}
+
 /// Does at now_ns what control (one of SeekwiseControl) says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seekwise_control(disk: *mut Disk, now_ns: u64, control: u32) -> SeekwiseStatus {
@@ -140,7 +227,8 @@ pub unsafe extern "C" fn seekwise_set(
     value: *const c_char,
 ) -> SeekwiseStatus {
     let set = |disk: &mut Disk| {
-        disk.set(now_ns, unsafe { read_text(key, MOST_WORD_BYTES) }?, unsafe { read_text(value, MOST_WORD_BYTES) }?)
+        let (key, value) = (unsafe { read_text(key, MOST_WORD_BYTES) }?, unsafe { read_text(value, MOST_WORD_BYTES) }?);
+        disk.set(now_ns, key, value)
     };
     unsafe { with_disk(disk, set) }
 }
@@ -157,10 +245,26 @@ pub unsafe extern "C" fn seekwise_part_name(part: usize, name: *mut c_char, size
     unsafe { write_name(Part::ALL.get(part).map(|part| part.name()), TextBuffer { start: name, size }) }
 }
 
+/// Why the last seekwise_set that the disk refused was refused, and what was expected. Nothing if none was.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn seekwise_last_error(disk: *mut Disk, text: *mut c_char, size: usize) -> SeekwiseStatus {
+    unsafe { with_disk(disk, |disk| write_text(disk.last_error(), TextBuffer { start: text, size })) }
+}
+
+/// The version of the library that runs, such as 0.2.0. SEEKWISE_VERSION_MAJOR and the like are those of this header.
+#[unsafe(no_mangle)]
+pub extern "C" fn seekwise_version() -> *const c_char {
+    const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+        Ok(version) => version,
+        Err(_) => panic!("a version has no 0"),
+    };
+    VERSION.as_ptr()
+}
+
 /// The meaning of a status (one of SeekwiseStatus), in words.
 #[unsafe(no_mangle)]
 pub extern "C" fn seekwise_status_text(status: u32) -> *const c_char {
-    const TEXTS: [&CStr; 9] = [
+    const TEXTS: [&CStr; 12] = [
         c"done",
         c"nothing to hand over",
         c"the disk has no room now",
@@ -170,6 +274,9 @@ pub extern "C" fn seekwise_status_text(status: u32) -> *const c_char {
         c"no such drive, layer, key, value or tag",
         c"the disk is off",
         c"a fault of the model; free the disk",
+        c"the memory is too small",
+        c"no log of the calls is kept",
+        c"no saved state of this version",
     ];
     TEXTS.get(status as usize).unwrap_or(&c"no such status").as_ptr()
 }
@@ -203,24 +310,27 @@ fn catch_panics(act: impl FnOnce() -> Result<(), SeekwiseStatus>) -> SeekwiseSta
     }
 }
 
-/// Opens a disk from the text at an address, and writes its address to `disk`; after an error, the reasons to `reason`.
-unsafe fn open_from_text(
-    text: *const c_char,
-    most_bytes: usize,
+/// Opens a disk from the source that `read_source` reads, and writes its address to `disk`; after an error, the reasons to `reason`.
+unsafe fn open_source(
+    read_source: impl FnOnce() -> Result<DiskSource, SeekwiseStatus>,
+    seed: u64,
     disk: *mut *mut Disk,
     reason: TextBuffer,
-    open: impl FnOnce(&str) -> Result<Disk, Vec<Diagnostic>>,
 ) -> SeekwiseStatus {
     catch_panics(|| {
         unsafe { write_value(disk, std::ptr::null_mut()) }?;
-        let opened = open(unsafe { read_text(text, most_bytes) }?).map_err(|errors| {
+        let opened = Disk::open(read_source()?, seed).map_err(|errors| {
             let lines: Vec<String> = errors.iter().map(Diagnostic::to_string).collect();
-            // The buffer may be null: a caller need not ask for the reason.
-            let _ = unsafe { write_text(&lines.join("\n"), reason) };
-            SeekwiseStatus::Unknown
+            unsafe { report_error(&lines.join("\n"), reason, SeekwiseStatus::Unknown) }
         })?;
         unsafe { write_value(disk, Box::into_raw(Box::new(opened))) }
     })
+}
+
+/// Writes why a call fails to `reason`, which may be null: a caller need not ask. Returns the call's status.
+unsafe fn report_error(why: &str, reason: TextBuffer, status: SeekwiseStatus) -> SeekwiseStatus {
+    let _ = unsafe { write_text(why, reason) };
+    status
 }
 
 /// Writes the value that `pop` takes from the disk to `out`.
@@ -257,6 +367,34 @@ unsafe fn write_value<T>(address: *mut T, value: T) -> Result<(), SeekwiseStatus
     }
     unsafe { address.write(value) };
     Ok(())
+}
+
+/// Writes how many values there are to `count`, and the values to `out` if `capacity` holds them all.
+unsafe fn write_values<T: Copy>(
+    values: &[T],
+    out: *mut T,
+    capacity: usize,
+    count: *mut usize,
+) -> Result<(), SeekwiseStatus> {
+    if capacity > 0 && !is_place(out) {
+        return Err(SeekwiseStatus::BadArgument);
+    }
+    unsafe { write_value(count, values.len()) }?;
+    if capacity < values.len() {
+        return Err(SeekwiseStatus::NoRoom);
+    }
+    if !values.is_empty() {
+        unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), out, values.len()) };
+    }
+    Ok(())
+}
+
+/// Reads so many bytes at an address.
+unsafe fn read_bytes<'a>(start: *const u8, size: usize) -> Result<&'a [u8], SeekwiseStatus> {
+    if start.is_null() || isize::try_from(size).is_err() {
+        return Err(SeekwiseStatus::BadArgument);
+    }
+    Ok(unsafe { std::slice::from_raw_parts(start, size) })
 }
 
 /// Reads the text at an address, which ends in 0 after at most `most_bytes` bytes.

@@ -6,6 +6,15 @@
 use seekwise_disk::block::{Completion, Flags, Landing, LandingKind, Limits, MemberRole, Op, Status};
 use seekwise_disk::record::Part;
 
+/// The library's version, first part.
+pub const SEEKWISE_VERSION_MAJOR: u32 = 0;
+
+/// The library's version, second part. Before 1.0 a program needs the one that it was built with.
+pub const SEEKWISE_VERSION_MINOR: u32 = 2;
+
+/// The library's version, third part.
+pub const SEEKWISE_VERSION_PATCH: u32 = 0;
+
 /// An instant that never comes: nothing happens by itself.
 pub const SEEKWISE_NEVER: u64 = u64::MAX;
 
@@ -54,6 +63,12 @@ pub enum SeekwiseStatus {
     Off = 7,
     /// A fault of the model. The disk answers nothing else any more; free it.
     Panicked = 8,
+    /// The memory is too small for what was asked for; the size that it takes was given.
+    NoRoom = 9,
+    /// The disk keeps no log of its calls: seekwise_keep_log right after it was opened.
+    NoLog = 10,
+    /// The bytes are no saved state, damaged, of another format, or the model answers their calls otherwise.
+    BadState = 11,
 }
 
 /// The operation of a request.
@@ -309,6 +324,13 @@ impl From<Landing> for SeekwiseLanding {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_versions_parts_are_the_librarys() {
+        let parts =
+            [SEEKWISE_VERSION_MAJOR, SEEKWISE_VERSION_MINOR, SEEKWISE_VERSION_PATCH].map(|part| part.to_string());
+        assert_eq!(parts.join("."), env!("CARGO_PKG_VERSION"));
+    }
 
     #[test]
     fn numbers_that_stand_for_nothing_are_refused() {

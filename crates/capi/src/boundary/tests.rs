@@ -1,5 +1,6 @@
 //! Bad arguments from C: null, addresses out of line, texts without an end; and panics of the model.
 
+use std::ffi::CString;
 use std::ptr::{null, null_mut};
 
 use seekwise_disk::block::{Completion, Control, ControlError, Device, Landing, Limits, Request};
@@ -97,7 +98,8 @@ fn names_go_up_to_the_last() {
     assert!(names.iter().map(String::as_str).eq(drives::names()));
     assert_eq!(unsafe { seekwise_part_name(12, name.as_mut_ptr(), name.len()) }, SeekwiseStatus::None);
     let says = |status: u32| unsafe { CStr::from_ptr(seekwise_status_text(status)) };
-    assert_eq!((says(0), says(9)), (c"done", c"no such status"));
+    assert_eq!((says(0), says(8)), (c"done", c"a fault of the model; free the disk"));
+    assert_eq!((says(11), says(12)), (c"no saved state of this version", c"no such status"));
 }
 
 /// Panics as soon as time passes.
@@ -140,5 +142,75 @@ fn a_panic_ends_at_the_boundary_and_the_disk_with_it() {
         assert_eq!(seekwise_limits(disk.0, &mut limits), SeekwiseStatus::Ok);
         assert_eq!(seekwise_advance(disk.0, 1), SeekwiseStatus::Panicked);
         assert_eq!(seekwise_limits(disk.0, &mut limits), SeekwiseStatus::Panicked);
+    }
+}
+
+/// The text that `write` writes to memory of so many bytes.
+fn text_of(write: impl FnOnce(*mut c_char, usize) -> SeekwiseStatus) -> (SeekwiseStatus, String) {
+    let mut text = [0 as c_char; 400];
+    let status = write(text.as_mut_ptr(), text.len());
+    (status, unsafe { read_text(text.as_ptr(), text.len()) }.unwrap().to_owned())
+}
+
+#[test]
+fn errors_name_the_line_the_key_and_what_was_expected() {
+    let (_, disk, _) = opened(c"exos-x18");
+    let last_error = || text_of(|text, size| unsafe { seekwise_last_error(disk.0, text, size) });
+    assert_eq!(last_error(), (SeekwiseStatus::Ok, String::new()));
+    assert_eq!(unsafe { seekwise_set(disk.0, 0, c"drive.colour".as_ptr(), c"red".as_ptr()) }, SeekwiseStatus::Unknown);
+    assert_eq!(last_error().1, "drive.colour = red: no layer of the stack can change it while it runs");
+    let mut other = null_mut();
+    let mut open = |profile: &CStr, stack: Option<&CStr>| {
+        let (profile, stack) = (profile.as_ptr(), stack.map_or(null(), CStr::as_ptr));
+        text_of(|why, size| unsafe { seekwise_open_profile(profile, stack, 1, &mut other, why, size) })
+    };
+    let (status, why) = open(c"name = 1", None);
+    assert_eq!(status, SeekwiseStatus::Unknown);
+    assert!(why.starts_with("profile.toml:1: `name`: has type integer; expected a string"), "{why}");
+    let profile = CString::new(drives::find_text("exos-x18").unwrap()).unwrap();
+    let (status, why) = open(&profile, Some(c"drive = \"exos-x18\""));
+    assert_eq!(status, SeekwiseStatus::Unknown);
+    assert!(why.ends_with("expected drive = \"profile.toml\""), "{why}");
+    let (status, why) = open(&profile, Some(c"drive = \"profile.toml\"\ndriver = \"linux-nine\""));
+    assert!(status == SeekwiseStatus::Unknown && why.ends_with("did you mean `linux-none`?"), "{why}");
+    assert_eq!(open(&profile, Some(c"drive = \"profile.toml\"\ndriver = \"linux-none\"")).0, SeekwiseStatus::Ok);
+    unsafe { seekwise_free(other) };
+}
+
+#[test]
+fn a_disk_is_copied_saved_and_restored() {
+    let (_, disk, _) = opened(c"barracuda-7200.7-ncq");
+    let (mut size, mut bytes, mut stamps) = (0, vec![0; 4096], [0; 4]);
+    let (mut copy, mut restored) = (null_mut(), null_mut());
+    let write = |tag| SeekwiseRequest { tag, op: 1, flags: 0, sectors: 8, lba: u64::from(tag) << 20 };
+    unsafe {
+        assert_eq!(seekwise_save(disk.0, null_mut(), 0, &mut size), SeekwiseStatus::NoLog);
+        assert_eq!(seekwise_keep_log(disk.0), SeekwiseStatus::Ok);
+        for tag in 0..3 {
+            assert_eq!(seekwise_submit(disk.0, 0, &write(tag), null_mut()), SeekwiseStatus::Ok);
+        }
+        assert_eq!(seekwise_unsettled(disk.0, stamps.as_mut_ptr(), 2, &mut size), SeekwiseStatus::NoRoom);
+        assert_eq!((size, stamps), (3, [0; 4]), "none is written");
+        assert_eq!(seekwise_unsettled(disk.0, stamps.as_mut_ptr(), 4, &mut size), SeekwiseStatus::Ok);
+        assert_eq!((size, stamps), (3, [1, 2, 3, 0]));
+        assert_eq!(seekwise_unsettled(disk.0, null_mut(), 4, &mut size), SeekwiseStatus::BadArgument);
+        assert_eq!(seekwise_save(disk.0, null_mut(), 0, &mut size), SeekwiseStatus::NoRoom);
+        assert_eq!(seekwise_save(disk.0, bytes.as_mut_ptr(), bytes.len(), &mut size), SeekwiseStatus::Ok);
+        assert_eq!(seekwise_fork(disk.0, &mut copy), SeekwiseStatus::Ok);
+        assert_eq!(seekwise_restore(bytes.as_ptr(), size, &mut restored, null_mut(), 0), SeekwiseStatus::Ok);
+        let nexts = [disk.0, copy, restored].map(|disk| seekwise_next(disk));
+        assert!(nexts[0] < SEEKWISE_NEVER && nexts[1..] == [nexts[0]; 2], "{nexts:?}");
+        seekwise_free(copy);
+        seekwise_free(restored);
+        for (wrong, expected) in [
+            (size - 1, "the saved state is damaged; expected all bytes of seekwise_save"),
+            (7, "not a disk's saved state; expected the bytes of seekwise_save"),
+        ] {
+            let (status, why) =
+                text_of(|why, why_size| seekwise_restore(bytes.as_ptr(), wrong, &mut restored, why, why_size));
+            assert_eq!((status, why.as_str(), restored), (SeekwiseStatus::BadState, expected, null_mut()));
+        }
+        assert_eq!(seekwise_restore(null(), 9, &mut restored, null_mut(), 0), SeekwiseStatus::BadArgument);
+        assert_eq!(CStr::from_ptr(seekwise_version()).to_str(), Ok(env!("CARGO_PKG_VERSION")));
     }
 }
