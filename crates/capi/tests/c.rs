@@ -1,4 +1,7 @@
-//! `examples/disk.c`, compiled by the system's C compiler, prints the same as the same calls in Rust. Skipped without a compiler.
+//! `examples/disk.c`, compiled by the system's C compiler, prints the same as the same calls in Rust. `examples/save.c` is built against
+//! the installed library alone, as other people's programs are. Skipped without a compiler, on Linux also without pkg-config.
+
+#![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,6 +16,52 @@ use seekwise_disk::time::Instant;
 use seekwise_drives::drives;
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
+
+#[test]
+fn an_installed_library_is_found_by_pkg_config_and_restores_a_profile_of_ones_own() {
+    let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    if !cfg!(target_os = "linux") || !has("cc") || !has("pkg-config") {
+        return println!("skipped: not Linux, no C compiler `cc`, or no pkg-config");
+    }
+    let (folder, root) = (tempfile::tempdir().unwrap(), Path::new(env!("CARGO_MANIFEST_DIR")));
+    let (prefix, built) = (folder.path().join("prefix"), std::env::current_exe().unwrap());
+    let script = root.join("install.sh");
+    let run = |command: &mut Command| {
+        let ran = command.current_dir(folder.path()).output().unwrap();
+        assert!(ran.status.success(), "{command:?}: {}", String::from_utf8_lossy(&ran.stderr));
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    run(Command::new("sh").arg(&script).arg(&prefix).arg(built.parent().unwrap()));
+    // The installed folder may be moved.
+    let moved = folder.path().join("moved");
+    std::fs::rename(&prefix, &moved).unwrap();
+    let libraries = moved.join("lib");
+    let mut pkg_config = Command::new("pkg-config");
+    pkg_config.env("PKG_CONFIG_PATH", libraries.join("pkgconfig"));
+    assert_eq!(run(pkg_config.args(["--modversion", "seekwise"])).trim(), env!("CARGO_PKG_VERSION"));
+    let mut pkg_config = Command::new("pkg-config");
+    let flags =
+        run(pkg_config.env("PKG_CONFIG_PATH", libraries.join("pkgconfig")).args(["--cflags", "--libs", "seekwise"]));
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"]).arg(root.join("examples/save.c"));
+    run(compiler.args(flags.split_whitespace()).args(["-o", "save"]));
+
+    // Programs look for the name with the version's first two parts, not for that of the linker.
+    std::fs::remove_file(libraries.join("libseekwise.so")).unwrap();
+    let profile = root.join("../drives/profiles/cheetah-15k.4.toml");
+    let mut program = Command::new(folder.path().join("save"));
+    let said = run(program.arg(&profile).env("LD_LIBRARY_PATH", &libraries));
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(said, format!("seekwise {version}: 16 writes may still land; equal answers after the restore\n"));
+
+    let text = std::fs::read_to_string(&profile).unwrap();
+    let line = 1 + text.lines().position(|line| line.starts_with("rpm")).expect("a drive has a speed");
+    std::fs::write(folder.path().join("wrong.toml"), text.replace("\nrpm", "\nrpn")).unwrap();
+    let mut program = Command::new(folder.path().join("save"));
+    let ran = program.arg(folder.path().join("wrong.toml")).env("LD_LIBRARY_PATH", &libraries).output().unwrap();
+    let errors = String::from_utf8(ran.stderr).unwrap();
+    assert!(errors.starts_with(&format!("profile.toml:{line}: `")) && errors.contains("did you mean `"), "{errors}");
+}
 
 /// Compiles the example into `folder`; the error says why the test is skipped.
 fn compiled(folder: &Path) -> Result<PathBuf, &'static str> {
