@@ -56,6 +56,7 @@
 //! | [`power_cut`] | losses by power cuts |
 //! | [`rebuild`] | rebuilds and scrubs of arrays, from end to end |
 //! | [`run`] | one run |
+//! | [`export`] | latencies as constants of other simulators |
 //! | [`validate`](mod@validate) | a measured trace against a modelled drive |
 //! | `bench` (not in WebAssembly) | the workloads of the speed figures |
 //! | `serve` (not in WebAssembly) | modelled disks in real time, and orders to them |
@@ -77,6 +78,7 @@ pub mod drives;
 pub mod dry_run;
 pub mod error;
 pub mod execute;
+pub mod export;
 pub mod fio_output;
 pub mod fit;
 #[cfg(not(target_family = "wasm"))]

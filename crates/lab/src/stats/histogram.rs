@@ -36,6 +36,20 @@ impl Percentile {
     pub const LISTED: [Percentile; 5] =
         [Percentile(50_000), Percentile(90_000), Percentile(99_000), Percentile(99_900), Percentile(99_990)];
 
+    /// The percentiles that a whole distribution is handed on by.
+    pub const SPREAD: [Percentile; 10] = [
+        Percentile(1_000),
+        Percentile(5_000),
+        Percentile(10_000),
+        Percentile(25_000),
+        Percentile(50_000),
+        Percentile(75_000),
+        Percentile(90_000),
+        Percentile(95_000),
+        Percentile(99_000),
+        Percentile(99_900),
+    ];
+
     /// The name in results: `p50`, `p99_9`.
     pub fn name(self) -> String {
         let (whole, part) = (self.0 / 1_000, self.0 % 1_000);
