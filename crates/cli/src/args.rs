@@ -4,6 +4,7 @@
 mod comparison;
 mod crash;
 mod explain;
+mod export;
 mod fit;
 mod fold;
 mod pictures;
@@ -28,6 +29,7 @@ use seekwise_reproduce::draw::ProfileDraw;
 pub use self::comparison::{AnswerFormat, CompareArgs, StudyArgs};
 pub use self::crash::CrashArgs;
 pub use self::explain::ExplainArgs;
+pub use self::export::{ExportArgs, ExportKind, LatencyArgs};
 pub use self::fit::FitArgs;
 pub use self::fold::parse_command_line;
 pub use self::pictures::{PageArgs, PictureArgs};
@@ -314,6 +316,9 @@ Examples:
 One read, the queue, the plug, a commit, a rebuild, your own job: each has something to drag and the figures that the \
 program prints, computed in the page.")]
     Explore,
+    /// Export a drive's latency to simulators whose disk is a random number: moonpool, turmoil, TigerBeetle, FoundationDB, JSON.
+    #[command(after_help = "Example:\n  seekwise export latency --on exos-x18 --depth 1,8,32 --for tigerbeetle")]
+    Export(ExportArgs),
     /// Measure simulated requests per second on fixed workloads.
     #[command(after_help = "Example:\n  seekwise bench --json")]
     Bench(BenchArgs),

@@ -10,6 +10,7 @@ mod disk;
 mod drives;
 mod explain;
 mod explore;
+mod export;
 mod fit;
 mod flush_audit;
 mod import;
@@ -77,6 +78,7 @@ pub fn dispatch(cli: Cli, words: &[OsString]) -> CommandResult {
         CliCommand::Restore(args) => restore::run_command(&args, cli.json),
         CliCommand::Report(args) => report::run_command(&args, &files, cli.json),
         CliCommand::Explore => explore::run_command(cli.json),
+        CliCommand::Export(args) => export::run_command(&args, &files, cli.json),
         CliCommand::Bench(args) => bench::run_command(&args, &files, cli.json),
         CliCommand::Completions(args) => complete::print_completions(&args),
         CliCommand::Man(args) => complete::write_manual(&args),

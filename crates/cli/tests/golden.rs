@@ -76,6 +76,11 @@ const COMMANDS: &[(&str, &str)] = &[
     ("claim", "claims N9 --runs 2"),
     ("claim-json", "claims N9 --runs 2 --json"),
     ("fit", "fit trace.csv --drive atlas-10k-v-300 --points 40 --only overhead --out fitted.toml --page fitted.html"),
+    ("export-moonpool", "export latency --on exos-x18 --depth 1,8 --for moonpool --runtime 20s"),
+    ("export-turmoil", "export latency --on exos-x18 --depth 1,8 --for turmoil --runtime 20s"),
+    ("export-tigerbeetle", "export latency --on exos-x18 --depth 1,8 --for tigerbeetle --runtime 20s"),
+    ("export-fdb", "export latency --on exos-x18 --depth 1,8 --for fdb --runtime 20s"),
+    ("export-json", "export latency --on exos-x18 --depth 1,8 --for json --runtime 20s"),
     ("restore", "restore --help"),
 ];
 

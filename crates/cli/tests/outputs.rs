@@ -102,6 +102,7 @@ const WRITERS: &[Writer] = &[
         "fit t.csv --drive d.toml --only overhead.read_miss_ms --generations 1 -o f.toml --page OUT --force",
     ),
     writer("explain --out", Kind::Same, None, "explain c3 --only drive.link.rate_mb_s --alone --out OUT --force"),
+    writer("export --out", Kind::Same, Some("d.toml"), "export latency --on d.toml --runtime 1s --out OUT --force"),
     writer("import --out", Kind::Same, Some("x.parv"), "import disksim x.parv --out OUT --force"),
     writer("init --out", Kind::Same, None, "init stack --out OUT --force"),
     writer(

@@ -14,6 +14,7 @@ mod compare;
 mod crash;
 mod endings;
 mod explain;
+mod export;
 mod finding;
 mod fio_rates;
 mod fit;

@@ -63,7 +63,7 @@ const FITTED: [&str; 3] = [
 ];
 
 /// The outputs: the name in the page, and the commands whose outputs have that schema together.
-const OUTPUTS: [(&str, &[&[&str]]); 12] = [
+const OUTPUTS: [(&str, &[&[&str]]); 13] = [
     (
         "run",
         &[
@@ -108,6 +108,13 @@ const OUTPUTS: [(&str, &[&[&str]]); 12] = [
     ("programs", &[&["programs"]]),
     ("keys", &[&["keys"]]),
     ("flush-audit", &[&["flush-audit", "barracuda-7200.7"]]),
+    (
+        "export latency",
+        &[
+            &["export", "latency", "--on", DRIVE, "--runtime", "1s"],
+            &["export", "latency", "--on", DRIVE, "--runtime", "1s", "--size", "1g", "--for", "fdb"],
+        ],
+    ),
 ];
 
 type Shape = BTreeMap<String, BTreeSet<&'static str>>;

@@ -101,6 +101,11 @@ fn command_with_completers() -> Command {
         .mut_subcommand("validate", |command| {
             command.mut_arg("drive", |arg| arg.add(targets())).mut_arg("set", |arg| arg.add(set()))
         })
+        .mut_subcommand("export", |command| {
+            command.mut_subcommand("latency", |command| {
+                command.mut_arg("target", |arg| arg.add(targets())).mut_arg("set", |arg| arg.add(set()))
+            })
+        })
         .mut_subcommand("bench", |command| command.mut_arg("drive", |arg| arg.add(targets())))
 }
 
