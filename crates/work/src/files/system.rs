@@ -153,7 +153,7 @@ impl CallingThread {
 
 impl System {
     /// A system for `threads` threads. The volumes must be mounted. They lie on unit 0, on a device that takes requests of any
-    /// length and states none that it serves best, unless `System::with_volume_on_unit` says otherwise.
+    /// length and states none that it serves best, unless [`System::with_volume_on_unit`] says otherwise.
     pub fn new(volumes: Vec<Volume>, spec: SystemSpec, threads: u16) -> System {
         System {
             cached: spec.cache.map(|cache| CacheService::new(cache, volumes.len())),
@@ -170,7 +170,7 @@ impl System {
     /// Puts a volume on a unit of the device with these limits: requests are as long as it takes, and read-ahead is as it asks
     /// for.
     #[must_use]
-    pub(crate) fn with_volume_on_unit(mut self, volume: u8, unit: u8, limits: &Limits) -> System {
+    pub fn with_volume_on_unit(mut self, volume: u8, unit: u8, limits: &Limits) -> System {
         self.issue.set_unit(volume, unit, limits.max_transfer.min(self.spec.largest));
         if let Some(cached) = &mut self.cached {
             cached.ahead[usize::from(volume)] = cached.spec.ahead.on_device(limits);
@@ -179,7 +179,7 @@ impl System {
     }
 
     /// Adds a thread after all others.
-    pub(crate) fn add_thread(&mut self) {
+    pub fn add_thread(&mut self) {
         self.callers.push(CallingThread::with_call(None, Span::ZERO));
     }
 
@@ -194,7 +194,7 @@ impl System {
     }
 
     /// Returns a volume, to place files before the run or to take its changes.
-    pub(crate) fn volume_mut(&mut self, volume: u8) -> &mut Volume {
+    pub fn volume_mut(&mut self, volume: u8) -> &mut Volume {
         &mut self.volumes[volume as usize]
     }
 

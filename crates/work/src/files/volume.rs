@@ -43,7 +43,7 @@ pub use self::lazy_writer::WriteBack;
 pub use self::mount::{
     DataSectors, FileLedger, FileState, InitialFile, IssueMoment, SectorState, SectorView, VolumeState, WrittenExtent,
 };
-pub use self::operations::{MOVE_CHUNK, Volume};
+pub use self::operations::{FoundFile, MOVE_CHUNK, Volume};
 pub use self::partition::{Alignment, Partition, lay_out_partitions};
 pub use self::plan::{IoPlan, PlanStep, PlanWait, SectorRole};
 pub use self::refusal::{VolumeError, VolumeMisfit};

@@ -27,6 +27,19 @@ pub struct Volume {
     scratch: IoPlan,
 }
 
+/// A file or directory that a mount found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundFile {
+    /// The index of its directory among the found ones; `None` for the root.
+    pub directory: Option<usize>,
+    pub name: FileName,
+    pub is_directory: bool,
+    /// Length in bytes; 0 for a directory.
+    pub bytes: u64,
+    /// Its clusters, in order and without gaps from its beginning; none for a directory, which gets new ones.
+    pub runs: Vec<ClusterRun>,
+}
+
 /// Bytes that a defragmenter moves at a time: 64 KiB (FSCTL_MOVE_FILE of Microsoft's published FAT driver; inferred for
 /// the others, 64 KiB to 1 MiB).
 pub const MOVE_CHUNK: u64 = 64 << 10;
@@ -53,6 +66,36 @@ impl Volume {
     /// Places a directory before the run.
     pub fn place_initial_directory(&mut self, directory: FileId, name: FileName) -> Result<FileId, VolumeError> {
         self.place_without_pages(|volume| volume.create_node(Instant::ZERO, directory, name, true, None))
+    }
+
+    /// Places the files and directories that a mount found, each after its directory; the files at the clusters that they
+    /// have. Returns their numbers in the same order. Call [`Volume::begin_run`] afterwards.
+    pub fn place_found_files(&mut self, found: &[FoundFile]) -> Result<Vec<FileId>, VolumeError> {
+        // First, so that no directory is put there.
+        for run in found.iter().flat_map(|file| &file.runs) {
+            self.contents.space.take_clusters(run.start, run.len);
+        }
+        let mut placed = Vec::with_capacity(found.len());
+        for file in found {
+            let directory = file.directory.map_or(ROOT, |index| placed[index]);
+            placed.push(self.place_without_pages(|volume| volume.place_found_file(directory, file))?);
+        }
+        Ok(placed)
+    }
+
+    /// Places a file or directory that a mount found; its clusters are taken already.
+    fn place_found_file(&mut self, directory: FileId, found: &FoundFile) -> Result<FileId, VolumeError> {
+        let file = self.create_node(Instant::ZERO, directory, found.name, found.is_directory, None)?;
+        if !found.is_directory {
+            let node = self.contents.tree.get_mut(file);
+            node.bytes = found.bytes;
+            found.runs.iter().for_each(|run| node.append_clusters(run.start, run.len));
+            let mut plan = core::mem::take(&mut self.scratch);
+            self.system.record_length(&mut self.contents, Instant::ZERO, file, &mut plan);
+            plan.clear();
+            self.scratch = plan;
+        }
+        Ok(file)
     }
 
     /// Runs `place`, which places something before the run, without keeping pages in memory.
