@@ -14,9 +14,10 @@ use crate::steps::{self, Ended, Step};
 use crate::{python, web};
 
 /// Folders or files, and the packages that a change in them touches.
-const PACKAGES_BY_FOLDER: [(&str, &[&str]); 18] = [
+const PACKAGES_BY_FOLDER: [(&str, &[&str]); 19] = [
     ("crates/disk/", &["seekwise-disk"]),
     ("crates/work/", &["seekwise-work"]),
+    ("crates/files/", &["seekwise-files"]),
     ("crates/drives/", &["seekwise-drives"]),
     ("crates/formats/", &["seekwise-formats"]),
     ("crates/run/", &["seekwise-run"]),

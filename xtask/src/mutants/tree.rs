@@ -12,8 +12,8 @@ use super::plant::{Fault, FaultPlaces, plant_faults};
 use super::sites::{Site, find_sites};
 
 /// The crates whose faults a user would see.
-pub const CRATES: [&str; 11] =
-    ["disk", "work", "drives", "formats", "run", "lab", "os", "seekwise", "reproduce", "cli", "capi"];
+pub const CRATES: [&str; 12] =
+    ["disk", "work", "files", "drives", "formats", "run", "lab", "os", "seekwise", "reproduce", "cli", "capi"];
 
 /// The module with the switches, which each crate gets; `FAULTS` stands for their number.
 const SWITCH_SOURCE: &str = include_str!("switch.txt");

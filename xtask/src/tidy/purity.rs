@@ -5,7 +5,11 @@ use super::Text;
 use super::source::{code_only, identifiers, without_tests};
 
 /// The crates of the model, each with its only dependencies.
-const PURE: [(&str, &str); 2] = [("disk", ""), ("work", "seekwise-disk.workspace = true")];
+const PURE: [(&str, &str); 3] = [
+    ("disk", ""),
+    ("work", "seekwise-disk.workspace = true"),
+    ("files", "seekwise-disk.workspace = true\nseekwise-work.workspace = true"),
+];
 
 /// Words that the model's code never has, except in tests.
 const IMPURE: [&str; 9] = ["std", "f64", "f32", "unsafe", "println", "print", "eprintln", "dbg", "static"];
