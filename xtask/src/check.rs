@@ -14,7 +14,7 @@ use crate::steps::{self, Ended, Step};
 use crate::{python, web};
 
 /// Folders or files, and the packages that a change in them touches.
-const PACKAGES_BY_FOLDER: [(&str, &[&str]); 19] = [
+const PACKAGES_BY_FOLDER: [(&str, &[&str]); 20] = [
     ("crates/disk/", &["seekwise-disk"]),
     ("crates/work/", &["seekwise-work"]),
     ("crates/files/", &["seekwise-files"]),
@@ -28,6 +28,7 @@ const PACKAGES_BY_FOLDER: [(&str, &[&str]); 19] = [
     ("crates/cli/", &["seekwise-cli"]),
     ("crates/capi/", &["seekwise-capi"]),
     ("examples/turmoil/", &["seekwise-example-turmoil"]),
+    ("examples/turmoil-files/", &["seekwise-example-turmoil-files"]),
     ("crates/explore/", &["seekwise-explore"]),
     ("xtask/", &["xtask"]),
     ("fuzz/", &["seekwise-formats", "seekwise-os"]),
