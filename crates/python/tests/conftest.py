@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from signal import SIGINT, default_int_handler, signal
@@ -78,7 +78,7 @@ ctrl_c_seconds: list[float] = []
 
 
 @contextmanager
-def interrupted_when(ready: Callable[[], object]) -> Iterator[Callable[[], bool]]:
+def interrupted_when(ready: Callable[[], object]) -> Generator[Callable[[], bool]]:
     """Sends Ctrl-C as soon as `ready` is true. Yields a function that says whether it ended the work in time."""
     sent = [0.0]
     is_over = threading.Event()

@@ -12,12 +12,13 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import seekwise as sw
 from conftest import DRIVE, STUDY, interrupted_when, interrupting, shell
 
-FIO = "[a]\nrw=randread\nbs=4k\niodepth=8\nsize=1g\ntime_based\nruntime=2\n; it's a comment\n"
+FIO = "[a]\nioengine=libaio\nrw=randread\nbs=4k\niodepth=8\nsize=1g\ntime_based\nruntime=2\n; it's a comment\n"
 
 
 def trace(folder: Path, rows: int = 400) -> str:
@@ -39,7 +40,7 @@ def test_a_run(here: Path) -> None:
     result = sw.run("random-read", on=DRIVE, runtime="2s", seed=3)
     assert result.iops > 50 and result.seed == 3 and result.read.ios == result.all.ios
     assert result.read.response_ms is not None and result.write.response_ms is None
-    assert result.anatomy["seek"] > 5 and result.read.p99 is not None and result.read.p99 > result.read.p50
+    assert result.anatomy["seek"] > 5 and result.read.p99 is not None and result.read.p50 is not None and result.read.p99 > result.read.p50
     assert abs(sum(ms for _, ms in result.anatomy.items()) - result.read.response_ms.mean) < 1e-6
     check(result, here)
 
@@ -69,7 +70,8 @@ def test_a_comparison(here: Path) -> None:
     result = sw.compare(
         "random-read", on=DRIVE, vary={"drive.firmware.depth": [1, 32]}, set={"job.depth": 32}, runtime="2s", runs=4
     )
-    assert result.verdict == "faster" and result.interval.low > 1.5 < result.ratio
+    assert result.verdict == "faster" and result.interval.low is not None and result.interval.low > 1.5 < result.ratio
+    assert result.said.startswith("faster, ") and result.said in repr(result) and result.said in result._repr_html_()
     assert result.why is not None and "queue" in result.why and not result.refused
     assert len(result.cells) == 8 and len(result.intervals) == 1
     check(result, here)
@@ -284,7 +286,7 @@ def test_errors_have_fields(here: Path) -> None:
 def test_a_text_is_one_value_wherever_a_list_stands(here: Path) -> None:
     assert sw.grid(on="exos-x18").levels == (("drive", ("exos-x18",)),)
     assert sw.grid({"job.depth": "32"}, on=Path("my.toml")).levels == (("drive", ("my.toml",)), ("job.depth", ("32",)))
-    assert sw.grid(**{"job.depth": 8, "drive.cache.write_back": True}).levels[1][1] == ("true",)
+    assert sw.grid({"job.depth": 8, "drive.cache.write_back": True}).levels[1][1] == ("true",)
     file = trace(here)
     one = sw.fit(file, drive="atlas-10k-v-300", only="overhead", generations=1, points=25)
     assert one == sw.fit([file], drive="atlas-10k-v-300", only=["overhead"], generations=1, points=25)
@@ -299,7 +301,7 @@ def test_a_text_is_one_value_wherever_a_list_stands(here: Path) -> None:
 def test_what_is_no_list_of_values_is_told() -> None:
     for call in (
         lambda: sw.grid(on={"exos-x18", "wd140edfz"}),
-        lambda: sw.grid({"job.depth": {"1": 2}}),  # type: ignore[dict-item]
+        lambda: sw.grid({"job.depth": {"1": 2}}),
         lambda: sw.grid({"job.depth": [[1, 2]]}),  # type: ignore[list-item]
         lambda: sw.grid({"job.depth": []}),
         lambda: sw.grid({"drive": [DRIVE]}, on=DRIVE),
@@ -565,7 +567,9 @@ def test_results_draw_into_axes(here: Path) -> None:
     assert drawn.plot(axes) is axes and max(axes.lines[0].get_ydata()) == 1.0
     compared = sw.compare("random-read", on=DRIVE, vary={"job.depth": [1, 4, 8]}, runtime="1s", runs=3).plot(figure().subplots())
     assert [label.get_text() for label in compared.get_yticklabels()] == ["job.depth=4: iops", "job.depth=8: iops"]
-    study = sw.study(sw.Text(STUDY), out="o").plot(figure().subplots())
+    studied = sw.study(sw.Text(STUDY), out="o")
+    assert isinstance(studied, sw.Study)
+    study = studied.plot(figure().subplots())
     assert len(study.get_yticklabels()) == 1 and "ratio" in study.get_xlabel()
     nothing_compared = sw.open("kept").plot(figure().subplots())  # type: ignore[union-attr]
     assert "response time" in nothing_compared.get_xlabel()
@@ -595,15 +599,15 @@ def test_html_has_all_data_escaped(here: Path) -> None:
 
     interval = sw.Interval(1.0, None, None)
     finding = sw.Finding(
-        metric=bad, from_=bad, to=bad, ratio=interval, verdict=bad, refused=bad, why=bad, beside=(bad,), p=1, p_adjusted=1
+        metric=bad, from_=bad, to=bad, ratio=interval, verdict=bad, said=bad, refused=bad, why=bad, beside=(bad,), p=1, p_adjusted=1
     )
     run = sw.run("random-read", on=DRIVE, runtime="1s")
     data = run.to_dict() | {"job": bad, "target": bad}
-    shown = [
+    shown: list[Any] = [
         replace(run, json=json.dumps(data)),
         sw.Comparison('{"runs": 1}', "", (finding,), run.curve, run.curve, run.curve, None),
         sw.Study("{}", "", bad, bad, False, run.curve, run.curve, run.curve, here),
-        sw.Review("{}", "", False, ((bad, sw.Study("{}", "", bad, bad, False, *[run.curve] * 3, here)),), here),
+        sw.Review("{}", "", False, ((bad, sw.Study("{}", "", bad, bad, False, run.curve, run.curve, run.curve, here)),), here),
         sw.FitResult(json.dumps({"figures": [{"name": bad, "before": bad, "after": 1, "interval": None}]}), "", ""),
         sw.Search((bad,), (), (sw.Winner(((bad, bad),), (1.0,), ()),)),
         sw.CrashResult(json.dumps({"at_cuts": {bad: 1}}), ""),

@@ -1,16 +1,28 @@
 """The arguments of calls into the compiled part (`_native`): one value for each call, whose fields it reads by name
-(`calls.rs`). Nothing is checked or computed here."""
+(`calls.rs`). Fields that are the caller's own arguments are checked by their declared types; nothing is computed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+
+from seekwise._checks import check_field
 
 #: Dotted keys and values, in order.
 SettingWords = tuple[tuple[str, str], ...]
 
 
+class _Checked:
+    """Arguments whose fields are checked by their types."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]
+            check_field(field.name, str(field.type), getattr(self, field.name))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SetupCall:
+class SetupCall(_Checked):
     """A job on a target."""
 
     job: str
@@ -25,7 +37,7 @@ class SetupCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunCall:
+class RunCall(_Checked):
     """A run to make."""
 
     setup: SetupCall
@@ -37,7 +49,7 @@ class RunCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompareCall:
+class CompareCall(_Checked):
     """A job on two or more values of one setting. Runs are kept in the folder `out`, with a page, or in
     the folder `beside`, without one. With `kept` nothing runs: an interrupted comparison is read from that folder."""
 
@@ -55,7 +67,7 @@ class CompareCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyCall:
+class StudyCall(_Checked):
     """A study or a review to run."""
 
     name: str
@@ -70,7 +82,7 @@ class StudyCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ValidateCall:
+class ValidateCall(_Checked):
     """A measured trace to play on a modelled drive."""
 
     trace: str
@@ -84,7 +96,7 @@ class ValidateCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FitCall:
+class FitCall(_Checked):
     """A drive to fit to what was measured."""
 
     data: list[str]
@@ -101,7 +113,7 @@ class FitCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RebuildCall:
+class RebuildCall(_Checked):
     """A rebuild or a scrub of an array."""
 
     #: Its job is that of the users, if `has_load`.
@@ -122,7 +134,7 @@ class RebuildCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PowerCutCall:
+class PowerCutCall(_Checked):
     """Power cuts of a job's run."""
 
     setup: SetupCall

@@ -26,7 +26,21 @@ class Interval:
 
     @staticmethod
     def of(interval: Mapping[str, Any]) -> Interval:
-        """Reads an interval of the JSON, in which an infinite end is null."""
+        """Reads an interval of the JSON, in which an infinite end is null.
+
+        Args:
+            interval: an object with estimate, low and high.
+
+        Returns:
+            An `Interval`.
+
+        Raises:
+            KeyError: a field is missing.
+
+        Example:
+            >>> sw.Interval.of({"estimate": 1.5, "low": 1.2, "high": 1.9}).ends
+            (1.2, 1.9)
+        """
         low, high = interval["low"], interval["high"]
         has_both_ends = None not in (low, high)
         return Interval(interval["estimate"], low, high) if has_both_ends else Interval(interval["estimate"], None, None)
@@ -54,14 +68,39 @@ class Parts:
     parts: tuple[tuple[str, float], ...]
 
     def __getitem__(self, name: str) -> float:
-        return dict(self.parts)[name]
+        parts = dict(self.parts)
+        if name not in parts:
+            raise KeyError(f"no part {name!r}; expected one of {', '.join(parts)}")
+        return parts[name]
 
     def items(self) -> tuple[tuple[str, float], ...]:
-        """Each part with its time, those that took no time as well."""
+        """Each part with its time, those that took no time as well.
+
+        Returns:
+            Pairs of a name and milliseconds.
+
+        Raises:
+            Nothing.
+
+        Example:
+            >>> result.anatomy.items()[0][0]
+            'processor'
+        """
         return self.parts
 
     def to_dict(self) -> dict[str, float]:
-        """By name."""
+        """The parts by their names.
+
+        Returns:
+            A dictionary of milliseconds.
+
+        Raises:
+            Nothing.
+
+        Example:
+            >>> result.anatomy.to_dict()["seek"] > 1
+            True
+        """
         return dict(self.parts)
 
     def __str__(self) -> str:
@@ -117,7 +156,21 @@ class Requests:
 
     @staticmethod
     def of(figures: Mapping[str, Any]) -> Requests:
-        """Reads the figures of one kind of requests of the JSON."""
+        """Reads the figures of one kind of requests of the JSON.
+
+        Args:
+            figures: an object of the JSON, such as "read".
+
+        Returns:
+            `Requests`.
+
+        Raises:
+            KeyError: a field is missing.
+
+        Example:
+            >>> sw.Requests.of(result.to_dict()["read"]) == result.read
+            True
+        """
 
         def response(name: str) -> Response | None:
             times: dict[str, float] | None = figures.get(name)

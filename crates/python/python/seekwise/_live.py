@@ -22,11 +22,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from seekwise import _html
+from seekwise import _checks, _html
 from seekwise._error import RunError, SeekwiseError
 from seekwise._program import program_words
 from seekwise._results import Result
-from seekwise._setup import Settings, Stack, Target, Value, path_text, setting_words, to_word
+from seekwise._setup import (
+    Settings,
+    Size,
+    Target,
+    Time,
+    Value,
+    path_text,
+    setting_words,
+    target_and_settings,
+    to_word,
+)
 
 #: Seconds that a process may take to end before it is killed: well beyond the 30 that it gives itself to unmount, and
 #: as many for the loop device.
@@ -36,11 +46,19 @@ END_TIMEOUT_S = 120.0
 CHECK_S = 0.01
 
 
-def _target_and_options(on: Target, set: Settings | None) -> tuple[str, list[str]]:
+def _target_and_options(on: Target, set: Settings | None, seed: int) -> tuple[str, list[str]]:
     """The target's name, and the options for its settings."""
-    target, stack_settings = (on.target, on.settings) if isinstance(on, Stack) else (path_text(on), ())
+    target, stack_settings = target_and_settings(on)
+    _checks.whole("seed", seed, (1 << 64) - 1)
     all_settings = [*stack_settings, *setting_words(set)]
     return target, [part for key, value in all_settings for part in ("--set", f"{key}={value}")]
+
+
+def _check_counts(**counts: int | None) -> None:
+    """Checks arguments that are whole numbers."""
+    for name, count in counts.items():
+        if count is not None:
+            _checks.whole(name, count)
 
 
 def _option_words(values: Mapping[str, Value | None]) -> list[str]:
@@ -113,15 +131,45 @@ class Power:
     disk: ServedDisk
 
     def cut(self) -> str:
-        """Cuts it: what is not on the medium is lost, requests fail until it is back."""
+        """Cuts it: data that are not on the medium are lost, and requests fail until it is back.
+
+        Returns:
+            The disk's answer, a sentence.
+
+        Raises:
+            SeekwiseError: the disk refuses it.
+
+        Example:
+            >>> disk.power.cut()  # doctest: +SKIP
+        """
         return self.disk.order("cut")
 
     def off(self) -> str:
-        """Switches it off in order: the drive writes what it holds first."""
+        """Switches it off in order: the drive writes what it holds first.
+
+        Returns:
+            The disk's answer, a sentence.
+
+        Raises:
+            SeekwiseError: the disk refuses it.
+
+        Example:
+            >>> disk.power.off()  # doctest: +SKIP
+        """
         return self.disk.order("off")
 
     def on(self) -> str:
-        """Switches it on again."""
+        """Switches it on again.
+
+        Returns:
+            The disk's answer, a sentence.
+
+        Raises:
+            SeekwiseError: the disk refuses it.
+
+        Example:
+            >>> disk.power.on()  # doctest: +SKIP
+        """
         return self.disk.order("on")
 
 
@@ -171,27 +219,85 @@ class ServedDisk:
 
     @property
     def power(self) -> Power:
-        """Its power."""
+        """Its power: `cut`, `off`, `on`."""
         return Power(self)
 
     def set(self, key: str, value: Value) -> str:
-        """Changes a setting while the disk works, such as `drive.cache.write_back`."""
+        """Changes a setting while the disk works.
+
+        Args:
+            key: a dotted key that a running stack takes, such as "drive.cache.write_back".
+            value: its value.
+
+        Returns:
+            The disk's answer, a sentence.
+
+        Raises:
+            SeekwiseError: no layer takes the key now, or the value does not fit.
+
+        Example:
+            >>> disk.set("drive.cache.write_back", False)  # doctest: +SKIP
+        """
         return self.order(f"set {key}={to_word(value, key)}")
 
     def reset_link(self) -> str:
-        """Resets the link: outstanding requests fail, cached data stay."""
+        """Resets the link: outstanding requests fail, cached data stay.
+
+        Returns:
+            The disk's answer, a sentence.
+
+        Raises:
+            SeekwiseError: the disk refuses it.
+
+        Example:
+            >>> disk.reset_link()  # doctest: +SKIP
+        """
         return self.order("reset")
 
     def status(self) -> str:
-        """What the disk is doing, in words."""
+        """What the disk is doing.
+
+        Returns:
+            A sentence.
+
+        Raises:
+            ConnectionError: the disk is not served any more.
+
+        Example:
+            >>> disk.status()  # doctest: +SKIP
+        """
         return self.order("status")
 
     def figures(self) -> dict[str, str]:
-        """The receipt so far."""
+        """How well this machine has kept up so far.
+
+        Returns:
+            Figures by name, as texts.
+
+        Raises:
+            ConnectionError: the disk is not served any more.
+
+        Example:
+            >>> disk.figures()["requests"]  # doctest: +SKIP
+        """
         return dict(pair.split("=", 1) for pair in self.order("receipt").split())
 
     def order(self, order: str) -> str:
-        """Sends an order of `seekwise disk`, and answers what was done; raises if it was refused."""
+        """Sends an order of `seekwise disk`.
+
+        Args:
+            order: its words, such as "cut" or "set KEY=VALUE".
+
+        Returns:
+            The disk's answer, a sentence.
+
+        Raises:
+            SeekwiseError: the disk refuses it.
+            ConnectionError: the disk is not served any more.
+
+        Example:
+            >>> disk.order("status")  # doctest: +SKIP
+        """
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             try:
                 connection.connect(os.fspath(self.control))
@@ -207,6 +313,7 @@ class ServedDisk:
         return reply.removeprefix("done: ")
 
 
+@_checks.named
 def serve(
     on: Target,
     *,
@@ -219,18 +326,44 @@ def serve(
     set: Settings | None = None,
     seed: int = 1,
     speed: float = 1.0,
-    cut_after: str | None = None,
+    cut_after: Time | None = None,
     cut_at_flush: int | None = None,
     cut_at_write: int | None = None,
     max_clients: int | None = None,
-    max_memory: str | None = None,
+    max_memory: Size | None = None,
 ) -> ServedDisk:
-    """A modelled stack as a block device in real time, for the length of a `with` block.
+    """A modelled stack as a block device in real time, for the length of a `with` block (docs/live.md).
 
-    Without `nbd` (`unix:PATH` or `tcp:ADDRESS:PORT`, as in `seekwise serve`) and `fuse` it is served on a socket in a
-    folder of its own; `.uri` is what clients take.
+    Args:
+        on: a drive of `drives()`, a profile or stack file, or a `stack`.
+        nbd: the address for clients: "unix:PATH" or "tcp:ADDRESS:PORT"; by default a socket in a folder of its own.
+        fuse: an empty folder in which the disk is a file.
+        control: the socket for orders; by default in a folder of its own.
+        image: a file for the contents of the platters.
+        base: a file with the contents at the beginning.
+        record: a file for all requests and orders.
+        set: dotted keys of `keys()` with values.
+        seed: the seed of all chance, a whole number from 0.
+        speed: 100 serves a disk that is a hundred times as fast.
+        cut_after: cuts the power after this much time: "10s" or seconds as a number.
+        cut_at_flush: cuts the power at the flush of this number.
+        cut_at_write: cuts the power at the write of this number.
+        max_clients: clients at once.
+        max_memory: memory for contents: bytes, or "2g".
+
+    Returns:
+        A `ServedDisk`; `uri` is what clients take.
+
+    Raises:
+        SeekwiseError: an argument is wrong, or, as the block begins, the disk cannot be served.
+
+    Example:
+        >>> with sw.serve("exos-x18", speed=100) as disk:  # doctest: +SKIP
+        ...     print(disk.uri)
     """
-    target, setting_options = _target_and_options(on, set)
+    _check_counts(cut_at_flush=cut_at_flush, cut_at_write=cut_at_write, max_clients=max_clients)
+    _checks.number("speed", speed)
+    target, setting_options = _target_and_options(on, set, seed)
     folder = tempfile.TemporaryDirectory(prefix="seekwise-")
     if nbd is None and fuse is None:
         nbd = f"unix:{folder.name}/disk"
@@ -240,8 +373,8 @@ def serve(
         "nbd": nbd,
         **{name: None if file is None else path_text(file) for name, file in files.items()},
         "control": os.fspath(control_path),
-        **{"seed": seed, "speed": speed, "cut_after": cut_after, "cut_at_flush": cut_at_flush},
-        **{"cut_at_write": cut_at_write, "max_clients": max_clients, "max_memory": max_memory},
+        **{"seed": seed, "speed": speed, "cut_after": _checks.length("cut_after", cut_after), "cut_at_flush": cut_at_flush},
+        **{"cut_at_write": cut_at_write, "max_clients": max_clients, "max_memory": _checks.size("max_memory", max_memory)},
     }
     return ServedDisk(["serve", target, *_option_words(options), *setting_options], _uri(nbd), control_path, folder)
 
@@ -350,8 +483,21 @@ class CrashLab:
                 return
 
     def promise(self, text: str) -> None:
-        """Promises that something is on the disk for good: one line, which the check finds in SEEKWISE_PROMISES.
-        Returns when the workload has confirmed it."""
+        """Promises that something is on the disk for good. The check finds the promise in SEEKWISE_PROMISES.
+
+        Args:
+            text: one line.
+
+        Returns:
+            None, when the workload has confirmed it.
+
+        Raises:
+            SeekwiseError: it is no line, or the lab has a workload of its own.
+
+        Example:
+            >>> lab.promise("row 1")  # doctest: +SKIP
+        """
+        _checks.text("text", text, '"row 1"')
         if self._promises < 0:
             raise SeekwiseError("a lab with a workload of its own takes its promises from what that prints")
         if "\n" in text:
@@ -377,41 +523,69 @@ class CrashLab:
             self._folder.cleanup()
 
 
+@_checks.named
 def crash(
     on: Target,
     *,
     recipe: str | None = None,
     fs: str | None = None,
-    size: str | None = None,
+    size: Size | None = None,
     prepare: str | None = None,
     workload: str | None = None,
     check: str | None = None,
     env: Mapping[str, str] | None = None,
     cuts: int = 1000,
     instants: str | None = None,
-    may_lose: str | None = None,
+    may_lose: Time | None = None,
     orders: int = 0,
     set: Settings | None = None,
     seed: int = 1,
     speed: float = 1.0,
-    limit: str | None = None,
+    limit: Time | None = None,
     jobs: int = 0,
     keep: str | os.PathLike[str] | None = None,
-    max_memory: str | None = None,
+    max_memory: Size | None = None,
 ) -> CrashLab:
-    """The crash laboratory for the length of a `with` block: the block's work on a modelled disk is recorded, and
-    `check`, a shell command, judges what power cuts at many instants leave. The exit code of the check says: 0
-    consistent, 10 lost but allowed, 11 lost after a promise, any other corrupt. The check is tried first on media whose
-    answer is known, and refused with a reason if it answers wrongly. `instants="time"` cuts evenly over time;
-    `may_lose="1s"` is for a program that promises to lose no more than a second.
+    """The crash laboratory for the length of a `with` block, whose work on a modelled disk is cut (docs/crash.md).
 
-    With a `recipe` or a `workload` the program runs that, and the block has nothing to do. Linux; `fs` needs root.
+    Args:
+        on: a drive of `drives()`, a profile or stack file, or a `stack`.
+        recipe: a built-in program with its check instead of the block.
+        fs: the file system: "ext4", … (needs root).
+        size: the size of the file system: bytes, or "256m".
+        prepare: a shell command before the work, which is not cut.
+        workload: a shell command instead of the block.
+        check: a shell command that judges a medium; it exits with 0: consistent, 10: lost but allowed, 11: lost after a promise.
+        env: variables for these commands.
+        cuts: cuts of the power.
+        instants: "time" cuts evenly over time, "writes" at writes.
+        may_lose: what the program may lose: "1s" or seconds as a number.
+        orders: other orders of writes to try at each cut.
+        set: dotted keys of `keys()` with values.
+        seed: the seed of all chance, a whole number from 0.
+        speed: 100 works on a disk that is a hundred times as fast.
+        limit: ends the work after this much time: "60s" or seconds as a number.
+        jobs: checks at once; 0 for all cores.
+        keep: a folder for media that are corrupt.
+        max_memory: memory for contents: bytes, or "2g".
+
+    Returns:
+        A `CrashLab`, whose `result` has the verdicts after the block.
+
+    Raises:
+        SeekwiseError: nothing judges the media, or an argument is wrong.
+
+    Example:
+        >>> with sw.crash("exos-x18", fs="ext4", check="./check") as lab:  # doctest: +SKIP
+        ...     (lab.mount / "a").write_text("1")
     """
-    target, setting_options = _target_and_options(on, set)
+    _check_counts(cuts=cuts, orders=orders, jobs=jobs)
+    _checks.number("speed", speed)
+    target, setting_options = _target_and_options(on, set, seed)
     options: dict[str, Value | None] = {
-        **{"recipe": recipe, "fs": fs, "size": size, "prepare": prepare, "workload": workload, "check": check},
-        **{"cuts": cuts, "instants": instants, "may_lose": may_lose, "orders": orders, "seed": seed, "speed": speed, "limit": limit, "jobs": jobs},
-        **{"keep": None if keep is None else path_text(keep), "max_memory": max_memory},
+        **{"recipe": recipe, "fs": fs, "size": _checks.size("size", size), "prepare": prepare, "workload": workload, "check": check},
+        **{"cuts": cuts, "instants": instants, "may_lose": _checks.length("may_lose", may_lose), "orders": orders, "seed": seed, "speed": speed, "limit": _checks.length("limit", limit), "jobs": jobs},
+        **{"keep": None if keep is None else path_text(keep), "max_memory": _checks.size("max_memory", max_memory)},
     }
     environment_options = [part for name, value in (env or {}).items() for part in ("--env", f"{name}={value}")]
     block_is_workload = recipe is None and workload is None

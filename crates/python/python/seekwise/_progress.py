@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from seekwise import _checks
+
 #: `progress(total, done, unit, doing)`: `total` is None where nobody knows it.
 ProgressFunction = Callable[[int | None, int, str, str], object]
 
@@ -25,6 +27,8 @@ def progress_function(progress: Progress) -> Iterator[ProgressFunction | None]:
     if callable(progress):
         yield progress
         return
+    if not isinstance(progress, bool):
+        raise _checks.wrong("progress", progress, "True, False or a function of (total, done, unit, doing)", "progress=False")
     if not progress:
         yield None
         return

@@ -13,6 +13,7 @@ from seekwise import _html, _native, _plots
 from seekwise._error import SeekwiseError
 from seekwise._figures import Interval, Parts, Requests
 from seekwise._native import Table
+from seekwise._setup import path_text
 
 
 class ComparisonAnswer(TypedDict):
@@ -53,8 +54,21 @@ class Report:
     html: str
 
     def save(self, file: str | Path) -> None:
-        """Writes the page to a file."""
-        _native.write_file(Path(file), self.html.encode())
+        """Writes the page to a file. One that is there is replaced.
+
+        Args:
+            file: its name.
+
+        Returns:
+            None.
+
+        Raises:
+            SeekwiseError: the file cannot be written, or is a link.
+
+        Example:
+            >>> study.report().save("page.html")
+        """
+        _native.write_file(Path(path_text(file, "file", '"page.html"')), self.html.encode())
 
     def _repr_html_(self) -> str:
         return _html.frame(self.html)
@@ -74,7 +88,18 @@ class Result:
         return loads(self.json)
 
     def to_dict(self) -> dict[str, Any]:
-        """All figures, as docs/output.md describes them."""
+        """All figures, as docs/output.md describes them.
+
+        Returns:
+            A dictionary, the caller's own.
+
+        Raises:
+            Nothing.
+
+        Example:
+            >>> result.to_dict()["seed"]
+            1
+        """
         value: dict[str, Any] = loads(self.json)
         return value
 
@@ -191,7 +216,18 @@ class RunResult(Result):
         return tuple(self._data["warnings"])
 
     def report(self) -> Report:
-        """The report, where `out=` kept results."""
+        """The report of the run.
+
+        Returns:
+            A `Report`, which a notebook shows.
+
+        Raises:
+            SeekwiseError: results were not kept with `out=`.
+
+        Example:
+            >>> len(result.report().html) > 10000
+            True
+        """
         return read_or_make_report(self.page)
 
     def _figures(self) -> list[tuple[str, object, object, object, object, object]]:
@@ -203,7 +239,20 @@ class RunResult(Result):
         ]
 
     def plot(self, ax: Any = None) -> Any:
-        """Draws shares of requests by response time; answers matplotlib's axes."""
+        """Draws shares of requests by response time.
+
+        Args:
+            ax: matplotlib's axes to draw into; by default the current ones.
+
+        Returns:
+            The axes.
+
+        Raises:
+            SeekwiseError: matplotlib is not installed.
+
+        Example:
+            >>> axes = result.plot()
+        """
         return _plots.draw_response_curves(self.curve, ax)
 
     def __repr__(self) -> str:
@@ -228,8 +277,11 @@ class Finding:
     to: str
     #: `to` over `from_`; an interval of 95 %, of one run none.
     ratio: Interval
-    #: faster (of a time: it is shorter), slower, no difference within ±x %, not enough data, or refused.
+    #: The verdict as JSON and tables have it, whatever the metric: "faster" is better, "slower" is worse, then
+    #: "no difference within ±x %", "not enough data, n more runs", "refused".
     verdict: str
+    #: Verdict and ratio in the program's words: `longer, 1.753 × as long [1.702, 1.806]`.
+    said: str
     #: Why the comparison was refused.
     refused: str | None
     #: Which parts of the response changed.
@@ -264,8 +316,13 @@ class Comparison(_ManyRuns):
 
     @property
     def verdict(self) -> str:
-        """The first verdict."""
+        """The first verdict, for code: "faster" is better and "slower" is worse, also of times. `said` has it in words."""
         return self._first.verdict
+
+    @property
+    def said(self) -> str:
+        """The first verdict with its ratio, in words: `longer, 1.753 × as long [1.702, 1.806]`."""
+        return self._first.said
 
     @property
     def ratio(self) -> float:
@@ -302,11 +359,35 @@ class Comparison(_ManyRuns):
         return all(finding.ratio.ends is not None for finding in self.findings)
 
     def report(self) -> Report:
-        """The report, where `out=` kept results."""
+        """The report of the comparison.
+
+        Returns:
+            A `Report`, which a notebook shows.
+
+        Raises:
+            SeekwiseError: results were not kept with `out=`.
+
+        Example:
+            >>> len(comparison.report().html) > 10000
+            True
+        """
         return read_or_make_report(self.page)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draws each ratio with its interval; answers matplotlib's axes."""
+        """Draws each ratio with its interval.
+
+        Args:
+            ax: matplotlib's axes to draw into; by default the current ones.
+
+        Returns:
+            The axes.
+
+        Raises:
+            SeekwiseError: matplotlib is not installed.
+
+        Example:
+            >>> axes = comparison.plot()
+        """
         rows = [
             (f"{finding.to}: {finding.metric}", finding.ratio.estimate, finding.ratio.low, finding.ratio.high)
             for finding in self.findings
@@ -316,7 +397,7 @@ class Comparison(_ManyRuns):
 
     def __repr__(self) -> str:
         lines = [
-            f"{finding.to} against {finding.from_}: {finding.metric} × {finding.ratio}: {finding.verdict}"
+            f"{finding.to} against {finding.from_}: {finding.metric}: {finding.said}"
             for finding in self.findings
         ]
         missing = [] if self.complete else [_missing_words(self.missing_runs)]
@@ -324,11 +405,12 @@ class Comparison(_ManyRuns):
 
     def _repr_html_(self) -> str:
         def finding_html(finding: Finding) -> str:
-            headline = f"{finding.to} against {finding.from_}: {finding.verdict}. {finding.metric} × {finding.ratio}"
-            remarks = [finding.refused, finding.why and f"Why: {finding.why}"]
+            headline = f"{finding.to} against {finding.from_}: {finding.metric}: {finding.said}"
+            remarks = [finding.why and f"Why: {finding.why}"]
             remarks += [f"But: {text}" for text in finding.beside]
             paragraphs = "".join(_html.paragraph(word) for word in remarks if word)
-            return _html.paragraph(headline) + _html.interval_bar(finding.ratio) + paragraphs
+            bar = "" if finding.refused else _html.interval_bar(finding.ratio)
+            return _html.paragraph(headline) + bar + paragraphs
 
         findings_html = "".join(finding_html(finding) for finding in self.findings[: _html.MAX_ROWS])
         missing = "" if self.complete else f"; {_missing_words(self.missing_runs)}"
@@ -352,7 +434,18 @@ class Study(_ManyRuns):
     page: Path
 
     def report(self) -> Report:
-        """Its report."""
+        """The report of the study, of an interrupted one over its runs so far.
+
+        Returns:
+            A `Report`, which a notebook shows.
+
+        Raises:
+            SeekwiseError: the folder is gone.
+
+        Example:
+            >>> len(study.report().html) > 10000
+            True
+        """
         return read_or_make_report(self.page)
 
     @property
@@ -368,8 +461,20 @@ class Study(_ManyRuns):
         return value
 
     def plot(self, ax: Any = None) -> Any:
-        """Draws the ratio of each comparison with its interval; where nothing is compared, shares of requests by
-        response time. Answers matplotlib's axes."""
+        """Draws the ratio of each comparison with its interval; if nothing is compared, shares of requests by response time.
+
+        Args:
+            ax: matplotlib's axes to draw into; by default the current ones.
+
+        Returns:
+            The axes.
+
+        Raises:
+            SeekwiseError: matplotlib is not installed.
+
+        Example:
+            >>> axes = study.plot()
+        """
         if len(self.intervals):
             return _plots.draw_comparisons(self.intervals, ax)
         return _plots.draw_response_curves(self.curves, ax)
@@ -394,7 +499,10 @@ class Review(_ManyRuns):
     page: Path
 
     def __getitem__(self, name: str) -> Study:
-        return dict(self.parts)[name]
+        parts = dict(self.parts)
+        if name not in parts:
+            raise KeyError(f"no part {name!r}; expected one of {', '.join(parts)}")
+        return parts[name]
 
     @property
     def missing_runs(self) -> int:
@@ -402,7 +510,17 @@ class Review(_ManyRuns):
         return sum(part.missing_runs for _, part in self.parts)
 
     def report(self) -> Report:
-        """Its report."""
+        """The report of the review.
+
+        Returns:
+            A `Report`, which a notebook shows.
+
+        Raises:
+            SeekwiseError: the review was interrupted; each part has a report of its own.
+
+        Example:
+            >>> sw.study("drivers", out="out").report()  # doctest: +SKIP
+        """
         if not self.complete:
             raise SeekwiseError(f"{_missing_words(self.missing_runs)}: the page comes at the end; each part has a report of its own")
         return read_or_make_report(self.page)
@@ -463,7 +581,20 @@ class Validation(Result):
         return all(percent is None or percent <= self.at_most for percent in percents)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draws simulated times against measured ones, both sorted; answers matplotlib's axes."""
+        """Draws simulated times against measured ones, both sorted.
+
+        Args:
+            ax: matplotlib's axes to draw into; by default the current ones.
+
+        Returns:
+            The axes.
+
+        Raises:
+            SeekwiseError: matplotlib is not installed.
+
+        Example:
+            >>> axes = validation.plot()
+        """
         return _plots.draw_validation(self.samples, ax)
 
     def __repr__(self) -> str:
@@ -495,8 +626,21 @@ class FitResult(Result):
         return self._data["ending"] is None
 
     def save(self, file: str | Path) -> None:
-        """Writes the fitted profile to a file, which `on=` takes."""
-        _native.write_file(Path(file), self.profile.encode())
+        """Writes the fitted profile to a file, which `on=` takes.
+
+        Args:
+            file: its name, such as "fitted.toml".
+
+        Returns:
+            None.
+
+        Raises:
+            SeekwiseError: the file cannot be written, or is a link.
+
+        Example:
+            >>> fitted.save("fitted.toml")
+        """
+        _native.write_file(Path(path_text(file, "file", '"fitted.toml"')), self.profile.encode())
 
     def __repr__(self) -> str:
         return f"<FitResult: {len(self.moved)} figures moved, {self._data['tried']} points tried>"
@@ -519,22 +663,75 @@ class Rebuild(Result):
         return [answer["policy"] for answer in self._data["policies"]]
 
     def hours(self, policy: str | None = None) -> float | None:
-        """Hours that it takes; `None` if it never ends beside these users."""
+        """Hours that it takes.
+
+        Args:
+            policy: a name of `policies`; None if there is but one.
+
+        Returns:
+            Hours; None if it never ends beside these users.
+
+        Raises:
+            SeekwiseError: the policy was not asked for.
+
+        Example:
+            >>> rebuilt.hours("md") < 1
+            True
+        """
         hours: float | None = self._of(policy)["hours"]
         return hours
 
     def users(self, policy: str | None = None) -> dict[str, float] | None:
-        """What users feel meanwhile, where they wait longest: rate, mean and percentiles in ms; `None` without users."""
+        """What users feel meanwhile, in the phase in which they wait longest.
+
+        Args:
+            policy: a name of `policies`; None if there is but one.
+
+        Returns:
+            Requests a second, mean and percentiles in milliseconds; None without users.
+
+        Raises:
+            SeekwiseError: the policy was not asked for.
+
+        Example:
+            >>> rebuilt.users("md")["p99_ms"] > 10
+            True
+        """
         phases = [phase for phase in self._of(policy)["phases"] if phase["mb_per_s"] is not None and phase["users"]]
         return max((phase["users"] for phase in phases), key=lambda users: float(users["p99_ms"]), default=None)
 
     def users_before(self) -> dict[str, float] | None:
-        """What users feel before; `None` without users."""
+        """What users feel before anything is lost.
+
+        Returns:
+            Requests a second, mean and percentiles in milliseconds; None without users.
+
+        Raises:
+            Nothing.
+
+        Example:
+            >>> rebuilt.users_before()["p99_ms"] > 10
+            True
+        """
         users: dict[str, float] | None = self._data["policies"][0]["phases"][0]["users"]
         return users
 
     def exposure(self, policy: str | None = None) -> dict[int, float]:
-        """Hours for which so many further losses would be survived, whichever drives they meet."""
+        """How long further losses would be survived, whichever drives they meet.
+
+        Args:
+            policy: a name of `policies`; None if there is but one.
+
+        Returns:
+            Hours by the number of further losses.
+
+        Raises:
+            SeekwiseError: the policy was not asked for.
+
+        Example:
+            >>> list(rebuilt.exposure("md"))
+            [0]
+        """
         return {row["spare"]: row["hours"] for row in self._of(policy)["exposure"]}
 
     def _of(self, policy: str | None) -> dict[str, Any]:
@@ -543,7 +740,7 @@ class Rebuild(Result):
             return answers[0]
         found = next((answer for answer in answers if answer["policy"] == policy), None)
         if found is None:
-            raise SeekwiseError(f"{policy!r}: expected one of {', '.join(self.policies)}")
+            raise SeekwiseError(f"policy: {policy!r}: expected one of {', '.join(self.policies)}")
         return found
 
     def __repr__(self) -> str:
@@ -587,7 +784,20 @@ class PowerCut(Result):
         return value
 
     def plot(self, ax: Any = None) -> Any:
-        """Draws data at risk over time; answers matplotlib's axes."""
+        """Draws data at risk over time.
+
+        Args:
+            ax: matplotlib's axes to draw into; by default the current ones.
+
+        Returns:
+            The axes.
+
+        Raises:
+            SeekwiseError: matplotlib is not installed.
+
+        Example:
+            >>> axes = cuts.plot()
+        """
         return _plots.draw_data_at_risk(self.at_risk, ax)
 
     def __repr__(self) -> str:

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from numbers import Number
 from typing import Any
 
+from seekwise import _checks
 from seekwise._arguments import SettingWords, SetupCall
+from seekwise._checks import Size as Size
+from seekwise._checks import Time as Time
 from seekwise._error import SeekwiseError
 
 #: A value of a setting.
@@ -66,16 +69,25 @@ def key_and_levels(vary: object) -> tuple[str, list[str]]:
     return key, levels
 
 
-def setting_words(settings: Settings | None) -> SettingWords:
-    """Settings as the command line has them: keys and values, in order."""
+def setting_words(settings: Settings | None, name: str = "set") -> SettingWords:
+    """Settings as the command line has them: keys and values, in order; `name` is the argument's, for an error."""
     if not isinstance(settings, Mapping | None):
-        raise SeekwiseError(f'set: {settings!r}: expected keys with their values, such as set={{"job.depth": 32}}')
-    return tuple((key, to_word(value, f"set: {key}")) for key, value in (settings or {}).items())
+        raise SeekwiseError(f'{name}: {settings!r}: expected keys with their values, such as {name}={{"job.depth": 32}}')
+    for key in settings or {}:
+        _checks.text(f"{name}: a key", key, '{"job.depth": 32}')
+    return tuple((key, to_word(value, f"{name}: {key}")) for key, value in (settings or {}).items())
 
 
-def path_text(name: str | os.PathLike[str]) -> str:
-    """A file's name as the command line has it."""
-    return os.fspath(name)
+def path_text(name: str | os.PathLike[str], argument: str = "file", example: str = '"out"') -> str:
+    """A file's name as the command line has it; `argument` names it in an error."""
+    return _checks.path(argument, name, example)
+
+
+def target_and_settings(on: object) -> tuple[str, SettingWords]:
+    """The name of a target, and the settings of a stack."""
+    if isinstance(on, Stack):
+        return on.target, on.settings
+    return path_text(on, "on", '"exos-x18" (`sw.drives()` lists drives)'), ()  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +98,25 @@ class Stack:
     settings: tuple[tuple[str, str], ...] = ()
 
 
+@_checks.named
 def stack(target: str | os.PathLike[str], set: Settings | None = None) -> Stack:
-    """A drive of `seekwise drives`, a profile or a stack file, with dotted keys of `seekwise keys` set."""
-    return Stack(path_text(target), setting_words(set))
+    """Names what a job runs on, with settings on top.
+
+    Args:
+        target: a drive of `drives()`, a profile, or a stack file.
+        set: dotted keys of `keys()` with values.
+
+    Returns:
+        A `Stack`, which `on=` takes.
+
+    Raises:
+        SeekwiseError: an argument is of a wrong kind; keys are judged when the stack is used.
+
+    Example:
+        >>> sw.stack("exos-x18", {"driver": "linux-none"}).target
+        'exos-x18'
+    """
+    return Stack(path_text(target, "target", '"exos-x18"'), setting_words(set))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +126,49 @@ class Text:
     text: str
 
 
+def _job_text(name: str, content: object) -> Text:
+    if not isinstance(content, str):
+        raise _checks.wrong(name, content, "the job itself as a text; a file goes to run() by its name", 'run("a.fio", …)')
+    return Text(content)
+
+
+@_checks.named
 def fio(text: str) -> Text:
-    """A fio job in memory. On the command line it stands on standard input."""
-    return Text(text)
+    """A fio job in memory. On the command line it stands on standard input.
+
+    Args:
+        text: the job, as a job file has it.
+
+    Returns:
+        A `Text`, which `run` and others take for a job.
+
+    Raises:
+        SeekwiseError: it is no text; a job file is given by its name.
+
+    Example:
+        >>> sw.run(sw.fio("[a]\\nrw=randread\\nsize=1m\\n"), on="exos-x18").read.ios
+        256
+    """
+    return _job_text("text", text)
 
 
+@_checks.named
 def scene(text: str) -> Text:
-    """A scene in memory. On the command line it stands on standard input."""
-    return Text(text)
+    """A scene in memory. On the command line it stands on standard input.
+
+    Args:
+        text: the scene, as docs/scenes.md describes it.
+
+    Returns:
+        A `Text`, which `run` and others take for a job.
+
+    Raises:
+        SeekwiseError: it is no text; a scene's file is given by its name.
+
+    Example:
+        >>> job = sw.scene(open("copy.toml").read())  # doctest: +SKIP
+    """
+    return _job_text("text", text)
 
 
 #: What runs: a pattern, a built-in scene, a file, or a text in memory.
@@ -120,14 +183,14 @@ def setup_call(
     on: Target,
     set: Settings | None,
     seed: int,
-    runtime: str | None,
+    runtime: Time | None,
     destroy: str | None = None,
     trace_format: str | None = None,
 ) -> SetupCall:
     """A job on a target, as the compiled part takes it."""
-    target, stack_settings = (on.target, on.settings) if isinstance(on, Stack) else (path_text(on), ())
+    target, stack_settings = target_and_settings(on)
     text = job.text if isinstance(job, Text) else None
-    name = "-" if isinstance(job, Text) else path_text(job)
+    name = "-" if isinstance(job, Text) else path_text(job, "job", '"random-read" (`sw.patterns()` lists jobs)')
     if text is not None and target == "-":
         raise SeekwiseError("a job in memory stands on standard input; expected a file or a drive for `on`")
     return SetupCall(
@@ -135,7 +198,7 @@ def setup_call(
         target=target,
         set=(*stack_settings, *setting_words(set)),
         seed=seed,
-        runtime=runtime,
+        runtime=_checks.length("runtime", runtime),
         destroy=destroy,
         trace_format=trace_format,
         text=text,
