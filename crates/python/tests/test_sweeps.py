@@ -22,7 +22,7 @@ from seekwise import _stores
 from seekwise._native import BUILD, Plan
 from seekwise._setup import setup_call
 
-GRID = sw.grid(on=[DRIVE, "caviar-wd400jb"], **{"job.depth": [1, 4, 8], "drive.cache.write_back": [True, False]})
+GRID = sw.grid({"job.depth": [1, 4, 8], "drive.cache.write_back": [True, False]}, on=[DRIVE, "caviar-wd400jb"])
 
 FILES = ["results.jsonl", "made-from.json", "study.toml", "sums.txt", "report.html"]
 
@@ -70,7 +70,7 @@ def test_a_grid_is_lazy_and_its_first_setting_varies_slowest() -> None:
     assert len(GRID) == 12
     assert next(iter(GRID)) == {"drive": DRIVE, "job.depth": "1", "drive.cache.write_back": "true"}
     assert [cell["job.depth"] for cell in GRID][:4] == ["1", "1", "4", "4"]
-    assert len(sw.grid(**{str(key): range(1000) for key in range(6)})) == 1000**6
+    assert len(sw.grid({str(key): range(1000) for key in range(6)})) == 1000**6
     assert len(sw.grid()) == 1
 
 
@@ -178,7 +178,8 @@ def test_what_is_no_file_is_no_part(here: Path, caplog: pytest.LogCaptureFixture
     assert not part.is_symlink() and part.read_bytes() == whole
     assert [record.getMessage() for record in caplog.records if "made again" in record.getMessage()]
     # What somebody had there is where it was, or beside.
-    kept = {folder: "out/parts/*.set-aside/kept", link: "out/parts/elsewhere"}.get(what)
+    places: dict[Callable[[Path], None], str] = {folder: "out/parts/*.set-aside/kept", link: "out/parts/elsewhere"}
+    kept = places.get(what)
     assert kept is None or [path.read_text() for path in here.glob(kept)] == ["somebody's"]
     assert len(list(Path("out/parts").glob("*.unfinished"))) == 0
 
@@ -265,7 +266,7 @@ def changed(chance: random.Random, whole: bytes, other: bytes) -> bytes:
 
 def test_a_part_that_somebody_changed_is_made_again(here: Path, caplog: pytest.LogCaptureFixture) -> None:
     """`SEEKWISE_PARTS=20000` for more of them."""
-    grid = sw.grid(on="fireball-plus-as-30", **{"job.depth": range(1, 25)})
+    grid = sw.grid({"job.depth": range(1, 25)}, on="fireball-plus-as-30")
 
     def swept(engine: sw.Engine) -> None:
         sw.sweep("random-read", grid, runs=1, runtime="0.1s", out="out", engine=engine, batch=1)
@@ -314,7 +315,7 @@ def test_a_sweep_goes_on_with_its_batches_whatever_they_are_now(here: Path) -> N
 
 def test_results_of_another_study_are_not_replaced(here: Path) -> None:
     swept("out")
-    other = sw.grid(on=[DRIVE], **{"job.depth": [1, 2]})
+    other = sw.grid({"job.depth": [1, 2]}, on=[DRIVE])
     with pytest.raises(sw.SeekwiseError, match="holds results of another study"):
         sw.sweep("random-read", other, runs=1, runtime="1s", out="out")
     sw.sweep("random-read", other, runs=1, runtime="1s", out="out", force=True)
@@ -334,10 +335,10 @@ def test_a_worker_of_another_build_refuses(here: Path) -> None:
 
 def test_a_fault_in_a_cell_is_an_error_at_once(here: Path) -> None:
     with pytest.raises(sw.SeekwiseError) as error:
-        sw.sweep("random-read", sw.grid(on=[DRIVE], **{"job.dpeth": [1]}), out="out")
+        sw.sweep("random-read", sw.grid({"job.dpeth": [1]}, on=[DRIVE]), out="out")
     assert error.value.key == "job.dpeth"
     with pytest.raises(sw.SeekwiseError, match="needs a drive"):
-        sw.sweep("random-read", sw.grid(**{"job.depth": [1]}), out="out")
+        sw.sweep("random-read", sw.grid({"job.depth": [1]}), out="out")
     with pytest.raises(sw.SeekwiseError, match="expected threads or ray"):
         swept("out", engine="thread")
 
@@ -353,7 +354,7 @@ def test_a_fault_in_a_cell_is_an_error_at_once(here: Path) -> None:
 
 def test_control_c_keeps_the_parts_that_ended(here: Path) -> None:
     def long(out: str) -> sw.Study:
-        grid = sw.grid(on=[DRIVE], **{"job.depth": range(1, 25)})
+        grid = sw.grid({"job.depth": range(1, 25)}, on=[DRIVE])
         return sw.sweep("random-read", grid, runs=3, runtime="300s", out=out, batch=1)
 
     with interrupted_when(lambda: list(Path("out/parts").glob("part-*.parquet"))) as ended, pytest.raises(sw.Interrupted, match="are kept in out"):
@@ -615,14 +616,14 @@ def test_ray_with_a_worker_that_is_killed(here: Path) -> None:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 
     def long(out: str, engine: str | sw.Engine) -> None:
-        grid = sw.grid(on=[DRIVE], **{"job.depth": range(1, 17)})
+        grid = sw.grid({"job.depth": range(1, 17)}, on=[DRIVE])
         sw.sweep("random-read", grid, runs=3, runtime="200s", out=out, engine=engine, batch=1)
 
     long("plain", "threads")
     # Ray has its workers look into the current folder before all others.
     (here / "seekwise.py").write_text(f"open({str(here / 'ran')!r}, 'w').close()\n")
     options = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 100 << 20}
-    engine = sw.RayEngine(_node_ip_address="127.0.0.1", **options)
+    engine = sw.RayEngine(_node_ip_address="127.0.0.1", **options)  # type: ignore[arg-type]
     killed: list[int] = []
     killer = threading.Thread(target=lambda: killed.append(kill_a_worker(time.monotonic() + 60)))
     try:
