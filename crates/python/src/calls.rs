@@ -2,6 +2,7 @@
 //! `_arguments.py`. Each returns JSON as `--json` prints it, the shell line that prints the same, and tables. Nothing
 //! is computed here.
 
+pub mod catalogue;
 pub mod sweeps;
 
 use std::path::{Path, PathBuf};
@@ -59,7 +60,7 @@ impl SetupCall {
 }
 
 /// The files of this process. Its standard input and its pipes are read once, for all calls.
-fn process_files() -> Files {
+pub fn process_files() -> Files {
     static FILES: LazyLock<Files> = LazyLock::new(Files::default);
     FILES.clone()
 }

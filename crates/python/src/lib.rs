@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `boundary` | work beside a waiting interpreter, exceptions, notes |
 //! | `tables` | tables by Arrow's PyCapsule interface |
-//! | `calls` | run, compare, study, open, page, validate, fit, power cut, rebuild; `sweeps`: a study in parts |
+//! | `calls` | run, compare, study, open, page, validate, fit, power cut, rebuild; `sweeps`: a study in parts; `catalogue`: the built-in drives, jobs, keys and studies |
 
 mod boundary;
 mod calls;
@@ -54,5 +54,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(calls::fit, module)?)?;
     module.add_function(wrap_pyfunction!(calls::power_cut, module)?)?;
     module.add_function(wrap_pyfunction!(calls::rebuild, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::catalogue::drives, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::catalogue::patterns, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::catalogue::keys, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::catalogue::studies, module)?)?;
     Ok(())
 }

@@ -9,6 +9,7 @@ The words are those of the command line, and each result has `.command`, the she
 """
 
 from seekwise._calls import compare, fit, open, power_cut, rebuild, replay, run, scrub, study, validate
+from seekwise._catalogue import drives, keys, patterns, studies
 from seekwise._engines import Engine, Outcome, RayEngine, ThreadEngine, Work
 from seekwise._error import Diagnostic, Interrupted, RunError, SeekwiseError
 from seekwise._figures import Interval, Parts, Requests, Response
@@ -79,10 +80,13 @@ __all__ = [
     "__version__",
     "compare",
     "crash",
+    "drives",
     "fio",
     "fit",
     "grid",
+    "keys",
     "open",
+    "patterns",
     "power_cut",
     "rebuild",
     "replay",
@@ -92,6 +96,7 @@ __all__ = [
     "search",
     "serve",
     "stack",
+    "studies",
     "study",
     "sweep",
     "sweep_study",

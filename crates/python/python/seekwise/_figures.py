@@ -83,8 +83,8 @@ class Parts:
             Nothing.
 
         Example:
-            >>> result.anatomy.items()[0][0]
-            'processor'
+            >>> "seek" in dict(result.anatomy.items())
+            True
         """
         return self.parts
 

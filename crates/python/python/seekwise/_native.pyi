@@ -1,8 +1,8 @@
 """The types of the compiled part of the module (`crates/python/src`): calls of the library, tables, and the program."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, final
+from typing import Any, final, overload
 
 from seekwise._arguments import (
     CompareCall,
@@ -25,13 +25,17 @@ __all__ = [
     "Table",
     "VERSION",
     "compare",
+    "drives",
     "fit",
+    "keys",
     "open",
+    "patterns",
     "power_cut",
     "program",
     "rebuild",
     "render_page",
     "run",
+    "studies",
     "study",
     "table_of_bytes",
     "validate",
@@ -50,6 +54,13 @@ class Table:
     def __arrow_c_schema__(self) -> object:
         """The schema alone."""
     def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, key: int, /) -> tuple[Any, ...]:
+        """A row by its number, or a column by its name."""
+    @overload
+    def __getitem__(self, key: str, /) -> list[Any]: ...
+    def __iter__(self) -> Iterator[tuple[Any, ...]]: ...
+    def _repr_html_(self) -> str: ...
     def __hash__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
@@ -165,3 +176,15 @@ def power_cut(
 
 def rebuild(call: RebuildCall, progress: ProgressFunction | None) -> tuple[str, str, str]:
     """Computes how long a rebuild or a scrub takes, and what users feel: JSON, shell line, page."""
+
+def drives(words: str) -> Table:
+    """The modelled drives, or those that words mean."""
+
+def patterns() -> Table:
+    """The built-in patterns, fio jobs and scenes."""
+
+def keys(words: str) -> Table:
+    """The keys of settings, or those that words mean."""
+
+def studies() -> Table:
+    """The built-in studies, and the reviews that join them."""

@@ -1,7 +1,7 @@
 //! The tables of results: of runs, comparisons, buckets of response times, data at risk over time, and replayed
 //! requests. Each column has its unit and its meaning.
 
-use seekwise::compare::{Evidence, Finding, Interval, Judgement};
+use seekwise::compare::{DifferenceWords, Evidence, Finding, Interval, Judgement, Metric};
 use seekwise::power_cut::{CutReport, RiskPoint};
 use seekwise::run::{ArrayRecord, KindRecord, Response, RunRecord};
 use seekwise::time::Span;
@@ -9,7 +9,8 @@ use seekwise::validate::ResponseSamples;
 
 use super::table::{Column, NamedColumn, Table};
 
-fn named_column(
+/// A column with its name, unit and meaning.
+pub fn named_column(
     name: impl Into<String>,
     unit: &'static str,
     meaning: impl Into<String>,
@@ -134,6 +135,15 @@ pub fn run_table(evidence: &Evidence<'_>, records: &[RunRecord]) -> Table {
     Table::of_columns(columns)
 }
 
+/// The verdict and the ratio in the words of the metric: `longer, 1.753 × as long [1.702, 1.806]`.
+fn verdict_in_words(finding: &Finding, metric: &Metric) -> String {
+    match (&finding.refused, &finding.judgement) {
+        (Some(why), _) => format!("refused: {why}"),
+        (None, Some(judgement)) => DifferenceWords::for_metric(metric).verdict_and_ratio(judgement),
+        (None, None) => String::new(),
+    }
+}
+
 /// A row for each comparison: its ratio with its interval, and its verdict.
 pub fn comparison_table(evidence: &Evidence<'_>) -> Table {
     let findings = evidence.findings().0;
@@ -171,7 +181,13 @@ pub fn comparison_table(evidence: &Evidence<'_>) -> Table {
             "the same, corrected for all comparisons (Holm)",
             judgement_figure(|judgement| judgement.p_holm),
         ),
-        named_column("verdict", "", "", text(&verdict)),
+        named_column("verdict", "", "faster is better, slower is worse, whatever the metric", text(&verdict)),
+        named_column(
+            "said",
+            "",
+            "verdict and ratio in the words of the metric",
+            text(&|finding| verdict_in_words(finding, evidence.judged_metric(finding.compare))),
+        ),
         named_column(
             "why",
             "",

@@ -13,13 +13,16 @@ use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyTuple};
+use pyo3::pybacked::PyBackedStr;
+use pyo3::types::{PyBytes, PyCapsule, PyList, PyTuple};
+use seekwise::keys::nearest;
 
-/// The values of a column. Figures may be missing; counts and texts are always there.
+/// The values of a column. Figures and some counts may be missing; the others are always there.
 pub enum Column {
     Count(Vec<i64>),
+    OptionalCount(Vec<Option<i64>>),
     Figure(Vec<Option<f64>>),
     Text(Vec<String>),
 }
@@ -28,6 +31,7 @@ impl Column {
     fn into_array(self) -> ArrayRef {
         match self {
             Column::Count(values) => Arc::new(Int64Array::from(values)),
+            Column::OptionalCount(values) => Arc::new(Int64Array::from(values)),
             Column::Figure(values) => Arc::new(Float64Array::from(values)),
             Column::Text(values) => Arc::new(StringArray::from(values)),
         }
@@ -67,7 +71,7 @@ impl Table {
     pub fn of_columns(columns: Vec<NamedColumn>) -> Table {
         let (mut fields, mut arrays) = (Vec::new(), Vec::new());
         for NamedColumn { name, unit, meaning, column } in columns {
-            let nullable = matches!(column, Column::Figure(_));
+            let nullable = matches!(column, Column::Figure(_) | Column::OptionalCount(_));
             let array = column.into_array();
             fields.push(annotated_field(&name, unit, &meaning, array.data_type().clone(), nullable));
             arrays.push(array);
@@ -90,6 +94,56 @@ impl Table {
             row -= batch.num_rows();
         }
         None
+    }
+}
+
+impl Table {
+    /// The values of a column.
+    fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
+        let index = self.schema.index_of(name).map_err(|_| {
+            let names = self.columns();
+            let near = nearest(name, names.iter().map(String::as_str));
+            let hint = near.map_or_else(|| names.join(", "), |near| format!("{near:?}"));
+            PyKeyError::new_err(format!("no column {name:?}; expected {hint}"))
+        })?;
+        let values = PyList::empty(py);
+        for batch in self.batches.iter() {
+            let array = batch.column(index);
+            (0..array.len()).try_for_each(|row| values.append(value_at(py, array, row)?))?;
+        }
+        Ok(values)
+    }
+}
+
+/// The rows of a table, one after the other.
+#[pyclass(module = "seekwise._native")]
+pub struct TableRows {
+    table: Table,
+    next_row: usize,
+}
+
+#[pymethods]
+impl TableRows {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        if self.next_row >= self.table.row_count() {
+            return Ok(None);
+        }
+        self.next_row += 1;
+        self.table.row(py, self.next_row - 1).map(Some)
+    }
+}
+
+/// A value of a column as Python has it.
+fn value_at<'py>(py: Python<'py>, array: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {
+    match array.data_type() {
+        _ if array.is_null(row) => Ok(py.None().into_bound(py)),
+        DataType::Int64 => Ok(array.as_primitive::<Int64Type>().value(row).into_pyobject(py)?.into_any()),
+        DataType::Float64 => Ok(array.as_primitive::<Float64Type>().value(row).into_pyobject(py)?.into_any()),
+        _ => Ok(array.as_string::<i32>().value(row).into_pyobject(py)?.into_any()),
     }
 }
 
@@ -151,31 +205,82 @@ impl Table {
         self.schema.fields().iter().filter_map(meaning).collect()
     }
 
-    /// The rows from `first` on, at most `count` of them.
+    /// The rows from a number on.
+    ///
+    /// Args:
+    ///     first: the number of the first row, from 0.
+    ///     count: the most rows.
+    ///
+    /// Returns:
+    ///     A list of tuples.
+    ///
+    /// Raises:
+    ///     OverflowError: a number is negative.
+    ///
+    /// Example:
+    ///     >>> len(sw.drives().rows_from(0, 3))
+    ///     3
     #[pyo3(signature = (first = 0, count = 20))]
     fn rows_from<'py>(&self, py: Python<'py>, first: usize, count: usize) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let end = self.row_count().min(first.saturating_add(count));
         (first..end).map(|row| self.row(py, row)).collect()
     }
 
-    /// A single row.
+    /// A row; `table[number]` is the same.
+    ///
+    /// Args:
+    ///     row: its number, from 0.
+    ///
+    /// Returns:
+    ///     A tuple.
+    ///
+    /// Raises:
+    ///     IndexError: there are fewer rows.
+    ///
+    /// Example:
+    ///     >>> sw.drives().row(0) == sw.drives()[0]
+    ///     True
     fn row<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyTuple>> {
         let index_error = || PyIndexError::new_err(format!("row {row} of {}", self.row_count()));
         let (batch, batch_row) = self.locate_row(row).ok_or_else(index_error)?;
-        let value = |array: &ArrayRef| -> PyResult<Bound<'py, PyAny>> {
-            match array.data_type() {
-                _ if array.is_null(batch_row) => Ok(py.None().into_bound(py)),
-                DataType::Int64 => Ok(array.as_primitive::<Int64Type>().value(batch_row).into_pyobject(py)?.into_any()),
-                DataType::Float64 => {
-                    Ok(array.as_primitive::<Float64Type>().value(batch_row).into_pyobject(py)?.into_any())
-                }
-                _ => Ok(array.as_string::<i32>().value(batch_row).into_pyobject(py)?.into_any()),
-            }
-        };
+        let value = |array: &ArrayRef| value_at(py, array, batch_row);
         PyTuple::new(py, batch.columns().iter().map(value).collect::<PyResult<Vec<_>>>()?)
     }
 
+    /// A row by its number, or a column by its name.
+    fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if let Ok(name) = key.extract::<PyBackedStr>() {
+            return Ok(self.column(py, &name)?.into_any());
+        }
+        let number: isize = key.extract().map_err(|_| {
+            PyTypeError::new_err(format!("{key}: expected the number of a row, or the name of a column"))
+        })?;
+        let index = if number < 0 { number + self.row_count() as isize } else { number };
+        let row = usize::try_from(index)
+            .map_err(|_| PyIndexError::new_err(format!("row {number} of {}", self.row_count())))?;
+        Ok(self.row(py, row)?.into_any())
+    }
+
+    fn __iter__(&self) -> TableRows {
+        TableRows { table: self.clone(), next_row: 0 }
+    }
+
+    /// At most twenty rows, and how many there are.
+    fn _repr_html_<'py>(slf: &Bound<'py, Table>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("seekwise._html")?.call_method1("table_preview", (slf,))
+    }
+
     /// The table as the bytes of an Arrow IPC stream.
+    ///
+    /// Returns:
+    ///     Bytes, which pyarrow.ipc and others read.
+    ///
+    /// Raises:
+    ///     Nothing.
+    ///
+    /// Example:
+    ///     >>> len(sw.drives().to_bytes()) > 1000
+    ///     True
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let write = || -> Result<Vec<u8>, ArrowError> {
             let mut writer = StreamWriter::try_new(Vec::new(), &self.schema)?;
