@@ -7,9 +7,11 @@
 //! | `boundary` | work beside a waiting interpreter, exceptions, notes |
 //! | `tables` | tables by Arrow's PyCapsule interface |
 //! | `calls` | run, compare, study, open, page, validate, fit, power cut, rebuild; `sweeps`: a study in parts; `catalogue`: the built-in drives, jobs, keys and studies |
+//! | `disk` | the modelled disk for simulators |
 
 mod boundary;
 mod calls;
+mod disk;
 mod tables;
 
 use std::ffi::OsString;
@@ -42,6 +44,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<tables::table::Table>()?;
     module.add_class::<boundary::watch::CancelFlag>()?;
     module.add_class::<calls::sweeps::Plan>()?;
+    module.add_class::<disk::ModelDisk>()?;
+    module.add_class::<disk::values::DiskCompletion>()?;
+    module.add_class::<disk::values::DiskLanding>()?;
     module.add_function(wrap_pyfunction!(program, module)?)?;
     module.add_function(wrap_pyfunction!(write_file, module)?)?;
     module.add_function(wrap_pyfunction!(tables::table::table_of_bytes, module)?)?;

@@ -34,6 +34,7 @@
 //! | [`jobs`] | the built-in patterns, jobs and scenes |
 //! | [`pictures`] | answers as pictures |
 //! | [`setup`] | a job on a target with settings |
+//! | [`device`] | the modelled disk as a device, for simulators |
 //! | [`answer`] | answers as the program prints them |
 //! | [`store`] | the places of records: memory, a folder, or one of the caller's |
 //! | [`results`] | result folders |
@@ -74,6 +75,7 @@ pub mod bounds;
 pub mod compare;
 #[cfg(not(target_family = "wasm"))]
 pub mod crash;
+pub mod device;
 pub mod drives;
 pub mod dry_run;
 pub mod error;

@@ -10,13 +10,14 @@ The words are those of the command line, and each result has `.command`, the she
 
 from seekwise._calls import compare, fit, open, power_cut, rebuild, replay, run, scrub, study, validate
 from seekwise._catalogue import drives, keys, patterns, studies
+from seekwise._disk import Disk, DiskLimits
 from seekwise._engines import Engine, Outcome, RayEngine, ThreadEngine, Work
 from seekwise._error import Diagnostic, Interrupted, RunError, SeekwiseError
 from seekwise._figures import Interval, Parts, Requests, Response
 from seekwise._live import CrashLab, CrashResult, Power, ServedDisk, crash, serve
 from seekwise._native import BUILD as __build__
 from seekwise._native import VERSION as __version__
-from seekwise._native import Table
+from seekwise._native import Completion, Landing, Table
 from seekwise._results import (
     Comparison,
     Distance,
@@ -38,9 +39,12 @@ from seekwise._sweep import Grid, grid, sweep, sweep_study
 
 __all__ = [
     "Comparison",
+    "Completion",
     "CrashLab",
     "CrashResult",
     "Diagnostic",
+    "Disk",
+    "DiskLimits",
     "Distance",
     "Engine",
     "Finding",
@@ -49,6 +53,7 @@ __all__ = [
     "Grid",
     "Interrupted",
     "Interval",
+    "Landing",
     "Outcome",
     "Parts",
     "Power",

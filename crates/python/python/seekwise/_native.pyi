@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, final, overload
 
+from typing_extensions import Self
+
 from seekwise._arguments import (
     CompareCall,
     FitCall,
@@ -21,6 +23,9 @@ from seekwise._setup import PartWords
 __all__ = [
     "BUILD",
     "CancelFlag",
+    "Completion",
+    "Landing",
+    "ModelDisk",
     "Plan",
     "Table",
     "VERSION",
@@ -80,6 +85,116 @@ class Table:
     def to_bytes(self) -> bytes:
         """Its bytes as an Arrow IPC stream."""
     def __reduce__(self) -> tuple[Any, tuple[bytes]]: ...
+
+class ModelDisk:
+    """A modelled disk, without the checks and values of `seekwise.Disk`."""
+
+    def __new__(
+        cls, target: str, settings: Sequence[tuple[str, str]], seed: int, landings: bool, savable: bool
+    ) -> Self: ...
+    def submit(
+        self,
+        now_ns: int,
+        op: str,
+        lba: int | None = None,
+        sectors: int | None = None,
+        *,
+        fua: bool = False,
+        ordered: bool = False,
+        head_of_queue: bool = False,
+        priority: bool = False,
+    ) -> int | None:
+        """Offers a request at an instant; returns its tag, or None if the disk is full."""
+    def next(self) -> int | None:
+        """When something happens next by itself."""
+    def advance(self, now_ns: int) -> None:
+        """Does all that is due by an instant."""
+    def completions(self) -> list[Completion]:
+        """Collects the completions that are ready."""
+    def landings(self) -> list[Landing]:
+        """Collects what became of written sectors."""
+    def control(self, control: str, now_ns: int | None = None) -> None:
+        """Does what a word says: power-cut, power-off, power-on or reset."""
+    def abort(self, tag: int, now_ns: int | None = None) -> None:
+        """Aborts a request in flight."""
+    def set_word(self, key: str, value: str, now_ns: int | None = None) -> None:
+        """Sets a key to a word."""
+    @property
+    def now_ns(self) -> int:
+        """The present, in nanoseconds."""
+    def limits_tuple(self) -> tuple[int, int, int, int, int, bool, bool]:
+        """The limits, as `DiskLimits` names them."""
+    def fingerprint(self) -> int:
+        """A hash of the stack."""
+    def saved_calls(self) -> tuple[bytes, int, int, int] | None:
+        """The calls so far, the present, and how many completions and landings were collected."""
+    def make_calls(self, calls: bytes, now_ns: int, completions: int, landings: int) -> None:
+        """Makes the calls of another disk on this one, which is new."""
+
+@final
+class Completion:
+    """The answer to a request."""
+
+    def __new__(
+        cls, tag: int, status: str, submitted_ns: int, finished_ns: int, parts: Sequence[int]
+    ) -> Completion: ...
+    def __getnewargs__(self) -> tuple[int, str, int, int, list[int]]: ...
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    @property
+    def tag(self) -> int:
+        """The number that submit() returned."""
+    @property
+    def status(self) -> str:
+        """`done`, `aborted`, `power-lost`, `out-of-range`, `unsupported` or `medium-error`."""
+    @property
+    def submitted_ns(self) -> int:
+        """When the disk took the request, in nanoseconds."""
+    @property
+    def finished_ns(self) -> int:
+        """When it was done, in nanoseconds."""
+    @property
+    def response_ns(self) -> int:
+        """The response time in nanoseconds."""
+    @property
+    def parts_ns(self) -> dict[str, int]:
+        """The parts of the response in nanoseconds, by name; they add up to it."""
+
+@final
+class Landing:
+    """The fate of a run of sectors that were written."""
+
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    @property
+    def tag(self) -> int:
+        """The tag of the write."""
+    @property
+    def lba(self) -> int:
+        """The first sector of 512 bytes."""
+    @property
+    def sectors(self) -> int:
+        """Sectors of 512 bytes."""
+    @property
+    def kind(self) -> str:
+        """`landed`, `torn`, `discarded` or `dropped`; of an array also `taken`, `gone` or `whole`."""
+    @property
+    def from_ns(self) -> int:
+        """When the head reached the first sector, in nanoseconds."""
+    @property
+    def to_ns(self) -> int:
+        """When the head left the last sector, in nanoseconds."""
+    @property
+    def member(self) -> int:
+        """The drive of an array, from 0."""
+    @property
+    def role(self) -> str:
+        """`copy` or `parity`, with `rebuilt-` before it if a rebuild wrote it; `every` if no drive has it yet."""
+    @property
+    def which(self) -> int:
+        """Which copy or parity, from 0."""
 
 @final
 class CancelFlag:
