@@ -131,8 +131,13 @@ const PYRIGHT_RULES: &str = r#"{
 "#;
 
 /// The options of mypy for code of users: strict, but functions of a block need no types.
-const MYPY_OPTIONS: [&str; 5] =
-    ["--strict", "--ignore-missing-imports", "--allow-untyped-defs", "--allow-incomplete-defs", "--allow-untyped-calls"];
+const MYPY_OPTIONS: [&str; 5] = [
+    "--strict",
+    "--ignore-missing-imports",
+    "--allow-untyped-defs",
+    "--allow-incomplete-defs",
+    "--allow-untyped-calls",
+];
 
 /// Runs the module's tests, then the checks of its types.
 pub fn test(skipped: &mut Vec<String>) -> Ended {
@@ -163,12 +168,13 @@ pub fn test(skipped: &mut Vec<String>) -> Ended {
 fn check_users_code() -> Result<(), String> {
     let folder = crate::empty_folder("python-types").map_err(|error| error.to_string())?;
     let (python, tests) = (environment_program("python"), crate::root().join("crates/python/tests"));
-    let (script, docs) = (tests.join("manual.py").display().to_string(), crate::root().join("docs").display().to_string());
+    let (script, docs) =
+        (tests.join("manual.py").display().to_string(), crate::root().join("docs").display().to_string());
     let folder_name = folder.display().to_string();
     passed(in_environment(&folder, &[&python, &script, &docs, &folder_name]))?;
     fs::write(folder.join("pyrightconfig.json"), PYRIGHT_RULES).map_err(|error| error.to_string())?;
     passed(in_environment(&folder, &[&environment_program("pyright")]))?;
-    passed(in_environment(&folder, &[&[python.as_str(), "-m", "mypy"], &MYPY_OPTIONS[..], &["."]].concat()))
+    passed(in_environment(&folder, &[&[python.as_str(), "-m", "mypy"][..], &MYPY_OPTIONS[..], &["."]].concat()))
 }
 
 /// Builds the module and installs it into the environment.
