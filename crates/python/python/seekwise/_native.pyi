@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, final, overload
 
-from typing_extensions import Self
+from typing_extensions import Self, disjoint_base
 
 from seekwise._arguments import (
     CompareCall,
@@ -86,6 +86,7 @@ class Table:
         """Its bytes as an Arrow IPC stream."""
     def __reduce__(self) -> tuple[Any, tuple[bytes]]: ...
 
+@disjoint_base
 class ModelDisk:
     """A modelled disk, without the checks and values of `seekwise.Disk`."""
 
