@@ -542,6 +542,10 @@ def test_a_server_of_s3(here: Path) -> None:
             sw.sweep("random-read", GRID, runs=2, runtime="1s", out=url, engine=engine, batch=2, storage=storage)
 
         there(sw.ThreadEngine())
+        nowhere = Unreliable(1, 0.0, False)
+        with pytest.raises(sw.SeekwiseError, match="s3://nowhere does not exist; expected a bucket"):
+            sw.sweep("random-read", GRID, out="s3://nowhere/swept", engine=nowhere, storage=storage)
+        assert nowhere.ran == [] and nowhere.waiting == [], "it is said before the first part"
         store = sw.UrlStore(url, tuple(sorted(storage.items())))
         for name, expected in bytes_of("plain").items():
             assert store.read(name) == expected, name
@@ -600,7 +604,7 @@ def kill_a_worker(until: float) -> int:
     while time.monotonic() < until:
         for entry in Path("/proc").iterdir():
             try:
-                at_work = entry.name.isdigit() and (entry / "cmdline").read_bytes().startswith(b"ray::_remote")
+                at_work = entry.name.isdigit() and (entry / "cmdline").read_bytes().startswith(b"ray::_run_remotely")
             except OSError:
                 continue
             if at_work and of_ours(int(entry.name)):
@@ -610,28 +614,49 @@ def kill_a_worker(until: float) -> int:
     return 0
 
 
-@pytest.mark.skipif(not os.environ.get("SEEKWISE_RAY"), reason="SEEKWISE_RAY is not set: Ray takes half a minute")
-def test_ray_with_a_worker_that_is_killed(here: Path) -> None:
+@pytest.fixture
+def ray_engine(here: Path) -> Iterator[sw.RayEngine]:
+    """Ray with two workers of this machine."""
     ray = pytest.importorskip("ray")
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-
-    def long(out: str, engine: str | sw.Engine) -> None:
-        grid = sw.grid({"job.depth": range(1, 17)}, on=[DRIVE])
-        sw.sweep("random-read", grid, runs=3, runtime="200s", out=out, engine=engine, batch=1)
-
-    long("plain", "threads")
     # Ray has its workers look into the current folder before all others.
     (here / "seekwise.py").write_text(f"open({str(here / 'ran')!r}, 'w').close()\n")
     options = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 100 << 20}
-    engine = sw.RayEngine(_node_ip_address="127.0.0.1", **options)  # type: ignore[arg-type]
+    try:
+        yield sw.RayEngine(_node_ip_address="127.0.0.1", **options)  # type: ignore[arg-type]
+    finally:
+        ray.shutdown()
+        assert not (here / "ran").exists()
+
+
+@pytest.mark.skipif(not os.environ.get("SEEKWISE_RAY"), reason="SEEKWISE_RAY is not set: Ray takes half a minute")
+def test_ray_with_a_worker_that_is_killed(here: Path, ray_engine: sw.RayEngine, caplog: pytest.LogCaptureFixture) -> None:
+    layout = {"one": {"array": "none"}, "two": {"array": "raid-0", "array.drives": 2}}
+    grid = sw.grid({"job.depth": range(1, 9)}, on=[DRIVE], layout=layout)
+
+    def long(out: str, engine: str | sw.Engine) -> None:
+        sw.sweep("random-read", grid, runs=3, runtime="200s", out=out, engine=engine, batch=1)
+
+    def answers(out: str, engine: str | sw.Engine) -> tuple[str, object]:
+        choice = sw.choose("random-read", grid, keep={"p99_ms": "< 60"}, most="iops", runtime="5s", out=out, engine=engine)
+        pytest.importorskip("optuna")
+        found = sw.search(
+            "random-read", DRIVE, {"job.depth": (1, 8)}, aims={"p99": lambda run: run.p99}, trials=8, runs=1, runtime="1s",
+            out=f"{out}/search", engine=engine,
+        )
+        return choice.json, found
+
+    long("plain", "threads")
     killed: list[int] = []
     killer = threading.Thread(target=lambda: killed.append(kill_a_worker(time.monotonic() + 60)))
-    try:
-        killer.start()
-        long("ray", engine)
-    finally:
-        killer.join()
-        ray.shutdown()
+    killer.start()
+    long("ray", ray_engine)
+    killer.join()
     assert killed[0] > 0, "a worker was killed in the middle"
     assert bytes_of("ray") == bytes_of("plain")
-    assert not (here / "ran").exists()
+    killer = threading.Thread(target=lambda: killed.append(kill_a_worker(time.monotonic() + 60)))
+    killer.start()
+    by_ray = answers("ray-choice", ray_engine)
+    killer.join()
+    assert killed[1] > 0 and by_ray == answers("choice", "threads")
+    assert any("expected address= or RAY_ADDRESS" in record.getMessage() for record in caplog.get_records("setup"))

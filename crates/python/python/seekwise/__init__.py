@@ -14,6 +14,7 @@ from seekwise._disk import Disk, DiskLimits
 from seekwise._engines import Engine, Outcome, RayEngine, ThreadEngine, Work
 from seekwise._error import Diagnostic, Interrupted, RunError, SeekwiseError
 from seekwise._figures import Interval, Parts, Requests, Response
+from seekwise._grid import Bundle, Grid, Refused, grid
 from seekwise._live import CrashLab, CrashResult, Power, ServedDisk, crash, serve
 from seekwise._native import BUILD as __build__
 from seekwise._native import VERSION as __version__
@@ -35,9 +36,10 @@ from seekwise._results import (
 from seekwise._search import Search, Trial, Winner, search
 from seekwise._setup import Stack, Text, fio, scene, stack
 from seekwise._stores import FolderStore, Store, UrlStore
-from seekwise._sweep import Grid, grid, sweep, sweep_study
+from seekwise._sweep import sweep, sweep_study
 
 __all__ = [
+    "Bundle",
     "Comparison",
     "Completion",
     "CrashLab",
@@ -60,6 +62,7 @@ __all__ = [
     "PowerCut",
     "RayEngine",
     "Rebuild",
+    "Refused",
     "Report",
     "Requests",
     "Response",

@@ -3,6 +3,7 @@ three methods."""
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -18,6 +19,14 @@ from seekwise._stores import Store
 #: Seconds of a wait for parts, after which Ctrl-C is noticed.
 WAIT_S = 0.05
 
+
+#: What Ray costs beside threads if it has this machine alone (docs/python.md has the measurement).
+LOCAL_RAY_COST = (
+    "starts on this machine alone, which takes some 4 s, 4 processor seconds and 600 MiB more than engine threads, and runs "
+    "no part sooner; expected address= or RAY_ADDRESS of a cluster"
+)
+
+_log = logging.getLogger("seekwise")
 
 #: The last plan that this process parsed, by its text: a worker runs many parts of one plan.
 _last_plan: dict[str, Plan] = {}
@@ -59,7 +68,9 @@ class Outcome:
 
 
 class Engine(Protocol):
-    """Runs parts anywhere, in any order, once or more often. Parts that it loses are handed to it again."""
+    """Runs parts anywhere, in any order, once or more often. Parts that it loses are handed to it again. It may have
+    `slots`, the number of parts that run at once.
+    """
 
     def submit(self, work: Work, part: PartWords) -> None:
         """Takes a part to run."""
@@ -75,7 +86,13 @@ class Engine(Protocol):
 
 
 class ThreadEngine:
-    """Runs parts on the cores of this machine. Threads are enough: the interpreter is free while a part runs."""
+    """Runs parts on the cores of this machine. Threads are enough: the interpreter is free while a part runs.
+
+    Parameters:
+        threads: how many parts run at once; 0, the default, is one for each core.
+
+        sw.sweep("file-server", grid, out="swept", engine=sw.ThreadEngine(4))
+    """
 
     def __init__(self, threads: int = 0) -> None:
         self.slots: int = threads or os.cpu_count() or 1
@@ -113,7 +130,16 @@ def import_before_tasks() -> None:
 
 class RayEngine:
     """Runs parts on Ray: the cluster of `RAY_ADDRESS` or of `address`, else processes of this machine. Each worker
-    needs this build."""
+    needs this build. Before Ray starts on this machine, a warning of the logger `seekwise` says what that costs.
+
+    Parameters:
+        address: the address of a cluster, such as "10.0.0.1:6379" or "auto".
+        options: of `ray.init`, such as `num_cpus=2`.
+
+    Raises `SeekwiseError` if Ray is not installed.
+
+        sw.sweep("file-server", grid, out="s3://lab/swept", engine=sw.RayEngine("auto"))
+    """
 
     def __init__(self, address: str | None = None, **options: Any) -> None:
         try:
@@ -123,20 +149,24 @@ class RayEngine:
             raise SeekwiseError(why) from error
         self._ray = ray
         if not ray.is_initialized():
+            if address is None and not os.environ.get("RAY_ADDRESS"):
+                _log.warning("engine ray: %s", LOCAL_RAY_COST)
             worker_setup = {"worker_process_setup_hook": f"{__name__}.{import_before_tasks.__name__}"}
             ray.init(address=address, log_to_driver=False, **{"runtime_env": worker_setup, **options})
         self._remote_function = ray.remote(_run_remotely)
-        #: The last work, and Ray's reference to it.
-        self._sent_work: tuple[Work, Any] | None = None
+        #: Work that was sent, and Ray's reference to it, by its plan.
+        self._sent_work: dict[str, tuple[Work, Any]] = {}
         self._running: dict[Any, PartWords] = {}
         self.slots: int = int(ray.cluster_resources().get("CPU", 1))
 
     def submit(self, work: Work, part: PartWords) -> None:
         """Takes a part to run."""
-        if self._sent_work is None or self._sent_work[0] != work:
+        sent_work, reference = self._sent_work.get(work.plan, (None, None))
+        if sent_work != work:
             # The plan is sent to each machine once, not with each part.
-            self._sent_work = (work, self._ray.put(work))
-        self._running[self._remote_function.remote(self._sent_work[1], part)] = part
+            reference = self._ray.put(work)
+            self._sent_work[work.plan] = (work, reference)
+        self._running[self._remote_function.remote(reference, part)] = part
 
     def as_completed(self) -> Iterator[Outcome]:
         """Yields how each part ended."""

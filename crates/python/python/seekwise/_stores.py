@@ -68,7 +68,10 @@ def _check_size(name: object, size: int, max_bytes: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FolderStore:
-    """A folder. A file is written beside its name and takes its place when it is complete."""
+    """A folder. A file is written beside its name and takes its place when it is complete.
+
+        sw.FolderStore("swept/parts").names()
+    """
 
     folder: str
 
@@ -100,7 +103,10 @@ class FolderStore:
 
     def write(self, name: str, content: bytes) -> None:
         """Keeps a file, whole or not at all, whatever lies under its name."""
-        Path(self.folder).mkdir(parents=True, exist_ok=True)
+        try:
+            Path(self.folder).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SeekwiseError(f"{self.folder}: {error.strerror}; expected a folder, or a place for one") from error
         path = Path(self.folder, name)
         try:
             is_replaceable = stat.S_ISREG(path.lstat().st_mode)
@@ -164,6 +170,8 @@ class UrlStore:
     """A store that fsspec opens. A file is one object, written by one call: object stores keep it whole or not at all.
 
     Its options go with it to the workers, secret ones too, and are in its pickles. No message contains secret ones.
+
+        sw.UrlStore("s3://lab/swept", (("anon", True),)).read("results.jsonl")
     """
 
     url: str
@@ -240,6 +248,10 @@ class UrlStore:
                 # A file cannot replace a folder, whose content is somebody's, so that the folder is moved aside.
                 system.mv(object_path, f"{object_path}.{secrets.token_hex(4)}.set-aside", recursive=True)
                 system.pipe_file(object_path, content)
+            except FileNotFoundError as error:
+                bucket = f"{self.url.partition('://')[0]}://{root.split('/')[0]}"
+                why = f"{printable_url(self.url)}: {bucket} does not exist; expected a bucket that does: make it first"
+                raise SeekwiseError(why) from error
 
 
 #: The beginnings of URLs that are folders of this machine.

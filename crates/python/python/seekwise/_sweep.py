@@ -3,27 +3,29 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import logging
 import os
 import shlex
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from seekwise import _progress
+from seekwise._arguments import SetupCall
 from seekwise._calls import to_study_or_review
 from seekwise._engines import Engine, Work, engine_by_name
 from seekwise._error import SeekwiseError, keeping
+from seekwise._grid import File, Grid, GridPlanner, target_of
 from seekwise._native import Plan
 from seekwise._progress import Progress, ProgressFunction
 from seekwise._results import Study
-from seekwise._setup import Job, PartWords, Settings, Stack, Target, Value, path_text, setup_call, to_words
+from seekwise._setup import Job, PartWords, Settings, Target, Text, path_text, setup_call
 from seekwise._stores import (
     RESULT_FILES,
     Store,
@@ -33,10 +35,8 @@ from seekwise._stores import (
     local_folder,
     printable_url,
     store_at,
+    temporary_folder,
 )
-
-#: A file's name.
-File = str | os.PathLike[str]
 
 #: The seconds that a part is to take: long compared with sending it, and short if it is lost.
 PART_TARGET_S = 10.0
@@ -53,47 +53,19 @@ MIN_PARTS_PER_SLOT = 4
 #: Missing parts are handed out so often. An engine that has lost a part each time will lose it again.
 MAX_ROUNDS = 5
 
+#: In a refused grid of at most so many cells, the one that cannot run is sought.
+MAX_CELLS_TO_NAME = 1000
 
 _log = logging.getLogger("seekwise")
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
-    """Settings and their levels: each combination is a cell. The first setting varies slowest."""
+class PlannedParts:
+    """A plan in parts, and where their files are kept."""
 
-    levels: tuple[tuple[str, tuple[str, ...]], ...]
-
-    def __len__(self) -> int:
-        count = 1
-        for _, values in self.levels:
-            count *= len(values)
-        return count
-
-    def __iter__(self) -> Iterator[dict[str, str]]:
-        keys = [key for key, _ in self.levels]
-        for values in itertools.product(*(values for _, values in self.levels)):
-            yield dict(zip(keys, values, strict=True))
-
-
-#: A setting's levels, or its only level, as `grid` takes them.
-Levels = Value | Iterable[Value]
-
-
-def grid(
-    levels: Mapping[str, Levels] | None = None, *, on: File | Iterable[File] | None = None, **more: Levels
-) -> Grid:
-    """All combinations of the levels of dotted keys; `on` are drives. A text is one level."""
-    varied: list[tuple[str, object]] = [] if on is None else [("drive", on)]
-    varied += [*(levels or {}).items(), *more.items()]
-    keys = [key for key, _ in varied]
-    for key in keys:
-        if keys.count(key) > 1:
-            raise SeekwiseError(f"grid: {key} is given twice")
-    all_levels = tuple((key, tuple(to_words(f"grid: {key}", values))) for key, values in varied)
-    for key, values in all_levels:
-        if not values:
-            raise SeekwiseError(f"grid: {key} has no level; expected one or more")
-    return Grid(all_levels)
+    plan: Plan
+    parts: list[PartWords]
+    store: Store
 
 
 def sweep(
@@ -113,21 +85,74 @@ def sweep(
     force: bool = False,
     progress: Progress = True,
 ) -> Study:
-    """Runs a job with each combination of a grid, and keeps it as a result folder.
+    """Runs a job with each cell of a grid, and keeps the runs as a result folder.
 
-    `out` is a folder, or an URL that fsspec opens (with `storage` as its options). Parts are kept there as they end:
-    called again, after whatever end, a sweep makes only those that are missing. After Ctrl-C, `Interrupted.partial` has
-    the runs of those that ended. `engine` is `threads`, `ray` (at `address`), or an object with its three methods.
-    `batch` is the number of cells in a part; by default some ten seconds' worth.
+    Parameters:
+        job: a pattern, a built-in scene, a file, or a text in memory (`fio`, `scene`).
+        grid: the cells, as `grid` makes them. A grid with bundles needs a job that is no text in memory.
+        on: a drive, a profile, a stack file or a `stack`, if the grid has no drives.
+        out: a folder, or a URL that fsspec opens, such as `s3://bucket/sweep`. Parts are kept there as they end: called
+            again, after whatever end, a sweep makes only those that are missing.
+        runs: runs of each cell, on seeds that all cells share.
+        engine: `threads` (all cores), `ray` (the cluster at `address`, or processes of this machine), or an object with
+            the three methods of `Engine`.
+        address: the address of a Ray cluster; by default that of `RAY_ADDRESS`.
+        storage: fsspec's options for `out`.
+        batch: the number of cells in a part; by default some ten seconds' worth.
+        set: dotted keys that all cells have.
+        seed: the seed of all chance, a whole number.
+        runtime: virtual time of a run, such as "5s"; by default the job's own.
+        force: replaces results of another study in `out`.
+        progress: a bar, none (False), or a function.
+
+    Returns a `Study`, whose bytes are equal for equal arguments, whatever the engine. Raises `SeekwiseError`: a cell
+    that cannot run is named by its levels; `choose` leaves such cells out. After Ctrl-C, `Interrupted.partial` has the
+    runs of the parts that ended.
+
+        g = sw.grid(on=["exos-x18", "wd140edfz"], **{"job.depth": range(1, 9)})
+        sw.sweep("file-server", g, runs=3, runtime="5s", out="swept").cells
     """
-    drives = dict(grid.levels).get("drive")
-    target = on if on is not None else (drives[0] if drives else None)
-    if target is None:
-        raise SeekwiseError("a sweep needs a drive: expected on=, here or in the grid")
-    if isinstance(target, Stack) and drives:
-        raise SeekwiseError("the grid has drives, and `on` is a stack: one of them would count for nothing")
-    plan = Plan.of_setup(setup_call(job, target, set, seed, runtime), list(grid.levels), runs)
+    plan = _plan_grid(job, grid, on, set, seed, runtime, runs)
     return make_results(plan, path_text(out), engine, address, storage, batch, force, progress)
+
+
+def _plan_grid(
+    job: Job, grid: Grid, on: Target | None, set: Settings | None, seed: int, runtime: str | None, runs: int
+) -> Plan:
+    """The plan of all cells of a grid. An error about some of them names one."""
+    if grid.bundles and isinstance(job, Text):
+        raise SeekwiseError("a grid with bundles needs a job in a file, of which a study can be made; found a text in memory")
+    target = target_of(on, grid.settings(next(iter(grid))))
+    try:
+        setup = setup_call(job, target, set, seed, runtime)
+        return _plan_bundles(setup, grid, runs) if grid.bundles else Plan.of_setup(setup, list(grid.levels), runs)
+    except SeekwiseError as error:
+        if len(grid) == 1 or len(grid) > MAX_CELLS_TO_NAME:
+            raise
+        # Raises the refusal itself if no cell can run.
+        _, refused = GridPlanner(job, grid, on, set, seed, runtime, runs).plans()
+        if not refused:
+            raise
+        levels = ", ".join(f"{key}={level}" for key, level in refused[0].levels if key in grid.varied)
+        why = f"{levels}: {refused[0].why}\n{len(refused)} of {len(grid)} cells cannot run; `choose` leaves them out"
+        raise SeekwiseError(why, error.diagnostics) from error
+
+
+def _plan_bundles(setup: SetupCall, grid: Grid, runs: int) -> Plan:
+    """The plan of a grid with bundles: the text of its study, which is read as a file."""
+    bundles = dict(grid.bundles)
+    text = Plan.of_setup(setup, [], runs).study
+    for factor, levels in grid.levels:
+        text += f"\n[[factor]]\nname = {json.dumps(factor)}\n"
+        if factor not in bundles:
+            text += f"key = {json.dumps(factor)}\nlevels = {json.dumps(levels)}\n"
+        for bundle in bundles.get(factor, ()):
+            text += f"\n[[factor.bundle]]\nname = {json.dumps(bundle.name)}\n"
+            text += "".join(f"set.{json.dumps(key)} = {json.dumps(word)}\n" for key, word in bundle.settings)
+    with temporary_folder() as folder:
+        file = Path(folder, "study.toml")
+        file.write_text(text, encoding="utf-8")
+        return Plan.of_study(str(file))
 
 
 def sweep_study(
@@ -141,8 +166,29 @@ def sweep_study(
     force: bool = False,
     progress: Progress = True,
 ) -> Study:
-    """Runs the cells of a study, a file or a built-in one, in parts, as `sweep` does."""
+    """Runs the cells of a study in parts, on any engine.
+
+    Parameters:
+        study: a file, or the name of a built-in study.
+        out, engine, address, storage, batch, force, progress: as in `sweep`.
+
+    Returns a `Study` with the bytes that `seekwise study --fixed` would write. Raises `SeekwiseError`, among others for
+    a study in real time; after Ctrl-C, `Interrupted`.
+
+        sw.sweep_study("ncq-alone", out="out").comparisons
+    """
     return make_results(Plan.of_study(path_text(study)), path_text(out), engine, address, storage, batch, force, progress)
+
+
+@contextmanager
+def running(engine: str | Engine, address: str | None) -> Iterator[Engine]:
+    """The engine, by its name or as it is. One that was made here ends its threads with the block."""
+    running_engine = engine_by_name(engine, address) if isinstance(engine, str) else engine
+    try:
+        yield running_engine
+    finally:
+        if isinstance(engine, str):
+            running_engine.cancel()
 
 
 def make_results(
@@ -160,25 +206,26 @@ def make_results(
     check_same_plan(plan, out, results_store, force)
     if batch is not None and batch < 1:
         raise SeekwiseError(f"batch: {batch}; expected 1 cell or more in a part")
-    parts_in = _parts_store(out, storage)
-    running_engine = engine_by_name(engine, address) if isinstance(engine, str) else engine
-    try:
-        parts = plan.parts(batch or _choose_cells_per_part(plan, parts_in, getattr(running_engine, "slots", 1)))
+    parts_in = parts_store(out, storage)
+    keep_study(plan, parts_in)
+    with running(engine, address) as running_engine:
+        slots = getattr(running_engine, "slots", 1)
+        parts = plan.parts(batch or choose_cells_per_part(plan, parts_in, slots, plan.cells))
+        planned = PlannedParts(plan, parts, parts_in)
         kept_message = f"the parts that ended are kept in {printable_url(out)}: the same call goes on"
-        kept = keeping(kept_message, lambda: _study_so_far(plan, parts, parts_in, out))
+        kept = keeping(kept_message, lambda: _study_so_far(planned, out))
         with _progress.progress_function(progress) as report, kept:
-            files = _make_missing_parts(plan, parts, parts_in, running_engine, report)
-    finally:
-        # An engine with nothing left to do ends its threads.
-        if isinstance(engine, str):
-            running_engine.cancel()
-    if is_url(out):
-        return _finish_in_store(plan, parts, files, results_store)
-    answer = plan.finish(local_folder(out), parts, files, force=True)
-    return _to_study(plan, answer, out)
+            (files,) = make_missing_parts([planned], running_engine, report)
+    return finish_results(planned, files, out, results_store)
 
 
-def _parts_store(out: str, storage: Mapping[str, Any] | None) -> Store:
+def keep_study(plan: Plan, parts_in: Store) -> None:
+    """Keeps the plan's study beside its parts, before the first of them: a store that cannot be written is noticed
+    before anything runs."""
+    parts_in.write(f"study-{plan.hash[:16]}.toml", plan.study.encode())
+
+
+def parts_store(out: str, storage: Mapping[str, Any] | None) -> Store:
     """The store of the parts, in `out`. It must be no link, which could lead to a folder of somebody else."""
     parts_place = f"{out.rstrip('/')}/parts"
     if not is_url(out) and os.path.islink(local_folder(parts_place)):
@@ -194,23 +241,25 @@ def _to_study(plan: Plan, answer: Any, out: str) -> Study:
     return study
 
 
-def _study_so_far(plan: Plan, parts: list[PartWords], parts_in: Store, out: str) -> Study | None:
+def _study_so_far(planned: PlannedParts, out: str) -> Study | None:
     """The study of the parts that ended; its page is removed with the process. None if no part ended."""
-    files, _ = _read_whole_parts(plan, parts, parts_in)
-    ended = [part for part in parts if part[2] in files]
+    plan, (files, _) = planned.plan, _read_whole_parts([planned])
+    ended = [part for part in planned.parts if part[2] in files]
     if not ended:
         return None
     return _to_study(plan, plan.write_page_so_far(folder_until_exit(), ended, [files[part[2]] for part in ended]), out)
 
 
-def _finish_in_store(plan: Plan, parts: list[PartWords], files: list[bytes], store: Store) -> Study:
-    """Makes the result folder on this machine, and copies its files into a store. The folder is removed with the
-    process."""
-    folder = folder_until_exit()
-    answer = plan.finish(folder, parts, files, force=True)
-    for name in RESULT_FILES:
-        store.write(name, Path(folder, name).read_bytes())
-    return _to_study(plan, answer, folder)
+def finish_results(planned: PlannedParts, files: list[bytes], out: str, store: Store) -> Study:
+    """Makes the result folder of all parts. For a URL it is made on this machine, until the process ends, and its files
+    are copied into the store."""
+    plan = planned.plan
+    folder = folder_until_exit() if is_url(out) else local_folder(out)
+    answer = plan.finish(folder, planned.parts, files, force=True)
+    if is_url(out):
+        for name in RESULT_FILES:
+            store.write(name, Path(folder, name).read_bytes())
+    return _to_study(plan, answer, out)
 
 
 def check_same_plan(plan: Plan, out: str, store: Store, force: bool) -> None:
@@ -222,20 +271,20 @@ def check_same_plan(plan: Plan, out: str, store: Store, force: bool) -> None:
     raise SeekwiseError(f"{printable_url(out)}: {why}")
 
 
-def _choose_cells_per_part(plan: Plan, parts_in: Store, slots: int) -> int:
+def choose_cells_per_part(plan: Plan, parts_in: Store, slots: int, all_cells: int) -> int:
     """Chooses the number of cells in a part: the one with which a sweep of this plan began here, else as many as take
-    some seconds."""
+    some seconds. `all_cells` are those of all plans of the call."""
     name = f"batch-{plan.hash[:16]}.json"
     try:
         kept = parts_in.read(name, MAX_BATCH_FILE_BYTES)
         if kept is not None:
-            return _parse_cells_per_part(kept, plan.cells)
+            return _parse_cells_per_part(kept, all_cells)
     except (UnusableFile, ValueError) as error:
         _log.warning("%s: %s: it is made again", name, error)
     start = time.monotonic()
     first_part = plan.run(plan.parts(1)[0])
     seconds = max(time.monotonic() - start, 1e-3)
-    max_cells = max(1, plan.cells // (slots * MIN_PARTS_PER_SLOT))
+    max_cells = max(1, all_cells // (slots * MIN_PARTS_PER_SLOT))
     cells = min(max(1, int(PART_TARGET_S / seconds)), max(1, PART_TARGET_BYTES // len(first_part)), max_cells)
     # The number is kept, so that a sweep which begins later finds the same parts.
     parts_in.write(name, json.dumps({"cells": cells}).encode())
@@ -254,76 +303,83 @@ def _parse_cells_per_part(content: bytes, max_cells: int) -> int:
 
 
 def _read_whole_parts(
-    plan: Plan, parts: Iterable[PartWords], parts_in: Store
+    planned: Iterable[PlannedParts], among: Container[str] | None = None
 ) -> tuple[dict[str, bytes], list[str]]:
-    """Reads the files of parts that exist and are whole, by their names; and says what is wrong with those that are
-    not."""
-    kept_names = parts_in.names()
+    """Reads the files of parts that exist and are whole, by their names, of all or of those `among` these; and says what
+    is wrong with those that are not."""
     files: dict[str, bytes] = {}
     faults: list[str] = []
-    for part in parts:
-        try:
-            file = parts_in.read(part[2], plan.max_part_bytes(part)) if part[2] in kept_names else None
-        except UnusableFile as error:
-            faults.append(str(error))
-            continue
-        fault = None if file is None else plan.part_fault(part, file)
-        if fault is not None:
-            faults.append(fault)
-        elif file is not None:
-            files[part[2]] = file
+    for one in planned:
+        kept_names = one.store.names()
+        for part in one.parts:
+            name = part[2]
+            if name not in kept_names or (among is not None and name not in among):
+                continue
+            try:
+                file = one.store.read(name, one.plan.max_part_bytes(part))
+            except UnusableFile as error:
+                faults.append(str(error))
+                continue
+            fault = None if file is None else one.plan.part_fault(part, file)
+            if fault is not None:
+                faults.append(fault)
+            elif file is not None:
+                files[name] = file
     return files, faults
 
 
-def _make_missing_parts(
-    plan: Plan, parts: list[PartWords], parts_in: Store, engine: Engine, report: ProgressFunction | None
-) -> list[bytes]:
-    """Makes the parts that are missing; returns the files of all parts, in order."""
-    files, faults = _read_whole_parts(plan, parts, parts_in)
-    work = Work(plan.text, parts_in)
-    for _ in range(MAX_ROUNDS):
+def make_missing_parts(
+    planned: Sequence[PlannedParts], engine: Engine, report: ProgressFunction | None
+) -> list[list[bytes]]:
+    """Makes the parts that are missing; returns the files of all parts of each plan, in order."""
+    files, faults = _read_whole_parts(planned)
+    for made in range(MAX_ROUNDS + 1):
         for fault in faults:
             _log.warning("%s: this part is made again", fault)
-        missing = [part for part in parts if part[2] not in files]
+        missing = [(one, part) for one in planned for part in one.parts if part[2] not in files]
         if not missing:
-            return [files[part[2]] for part in parts]
+            return [[files[part[2]] for part in one.parts] for one in planned]
+        if made == MAX_ROUNDS:
+            break
         try:
-            _run_parts(plan, work, missing, engine, report)
+            _run_parts(planned, missing, engine, report)
         except BaseException:
             engine.cancel()
             raise
-        new_files, faults = _read_whole_parts(plan, missing, parts_in)
+        new_files, faults = _read_whole_parts(planned, {part[2] for _, part in missing})
         files.update(new_files)
-    lost = [part[2] for part in parts if part[2] not in files]
-    if not lost:
-        return [files[part[2]] for part in parts]
+    lost = [part[2] for _, part in missing]
     raise SeekwiseError(f"{len(lost)} parts were lost {MAX_ROUNDS} times, such as {lost[0]}: what the engine runs does not keep")
 
 
 def _run_parts(
-    plan: Plan, work: Work, missing: list[PartWords], engine: Engine, report: ProgressFunction | None
+    planned: Sequence[PlannedParts],
+    missing: Sequence[tuple[PlannedParts, PartWords]],
+    engine: Engine,
+    report: ProgressFunction | None,
 ) -> None:
     """Hands parts to the engine: at a time as many as it runs, and as many that wait there."""
-    cells = sum(end - first for first, end, _ in missing)
-    done = (plan.cells - cells) * plan.runs
-    total = plan.cells * plan.runs
-    waiting = deque(missing)
+    total = sum(one.plan.cells * one.plan.runs for one in planned)
+    runs = {part[2]: (part[1] - part[0]) * one.plan.runs for one, part in missing}
+    done = total - sum(runs.values())
+    works = {one.plan.hash: Work(one.plan.text, one.store) for one in planned}
+    waiting = deque((works[one.plan.hash], part) for one, part in missing)
     ended: set[str] = set()
     for _ in range(2 * getattr(engine, "slots", 32)):
         if waiting:
-            engine.submit(work, waiting.popleft())
+            engine.submit(*waiting.popleft())
     while True:
         for outcome in engine.as_completed():
             if outcome.error is not None and not outcome.lost:
                 raise outcome.error
-            first, end, name = outcome.part
+            name = outcome.part[2]
             if outcome.error is None and name not in ended:
                 ended.add(name)
-                done += (end - first) * plan.runs
+                done += runs[name]
                 if report is not None:
                     report(total, done, "runs", "")
             if waiting:
-                engine.submit(work, waiting.popleft())
+                engine.submit(*waiting.popleft())
         if not waiting:
             return
-        engine.submit(work, waiting.popleft())
+        engine.submit(*waiting.popleft())
