@@ -10,6 +10,7 @@ The words are those of the command line, and each result has `.command`, the she
 
 from seekwise._calls import compare, fit, open, power_cut, rebuild, replay, run, scrub, study, validate
 from seekwise._catalogue import drives, keys, patterns, studies
+from seekwise._choose import Candidate, Choice, Condition, Goal, Verdict, choose
 from seekwise._disk import Disk, DiskLimits
 from seekwise._engines import Engine, Outcome, RayEngine, ThreadEngine, Work
 from seekwise._error import Diagnostic, Interrupted, RunError, SeekwiseError
@@ -40,8 +41,11 @@ from seekwise._sweep import sweep, sweep_study
 
 __all__ = [
     "Bundle",
+    "Candidate",
+    "Choice",
     "Comparison",
     "Completion",
+    "Condition",
     "CrashLab",
     "CrashResult",
     "Diagnostic",
@@ -52,6 +56,7 @@ __all__ = [
     "Finding",
     "FitResult",
     "FolderStore",
+    "Goal",
     "Grid",
     "Interrupted",
     "Interval",
@@ -82,10 +87,12 @@ __all__ = [
     "Trial",
     "UrlStore",
     "Validation",
+    "Verdict",
     "Winner",
     "Work",
     "__build__",
     "__version__",
+    "choose",
     "compare",
     "crash",
     "drives",

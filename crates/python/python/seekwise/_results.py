@@ -460,21 +460,25 @@ class Study(_ManyRuns):
         value: list[dict[str, Any]] = self.to_dict()["claims"]
         return value
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Any = None, *, figure: str = "iops", over: str | tuple[str, str] | None = None) -> Any:
         """Draws the ratio of each comparison with its interval; if nothing is compared, shares of requests by response time.
 
         Args:
             ax: matplotlib's axes to draw into; by default the current ones.
+            figure: the figure of `cells` that is drawn over a factor, such as `"iops"` or `"p99_ms"`.
+            over: a factor, for lines of `figure` over its levels; two factors, for a map.
 
         Returns:
             The axes.
 
         Raises:
-            SeekwiseError: matplotlib is not installed.
+            SeekwiseError: matplotlib is not installed; no such factor or figure.
 
         Example:
-            >>> axes = study.plot()
+            >>> axes = study.plot(over="job.depth", figure="p99_ms")
         """
+        if over is not None:
+            return _plots.draw_study_by_factor(self.cells, over, figure, ax)
         if len(self.intervals):
             return _plots.draw_comparisons(self.intervals, ax)
         return _plots.draw_response_curves(self.curves, ax)
