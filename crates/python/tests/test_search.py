@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 import seekwise as sw
 from conftest import DRIVE, interrupting
+from seekwise._space import neighbours, parse_space
+from test_sweeps import Unreliable
 
 pytest.importorskip("optuna")
 
@@ -15,29 +18,75 @@ ONE = {"iops": lambda run: run.iops}
 SPACE = {"job.depth": (1, 16), "drive.firmware.depth": [1, 4, 32]}
 
 
-def found(**more: object) -> sw.Search:
-    given = {"aims": ONE, "direction": "maximize", "trials": 25, "runs": 1, "fresh": 4, "runtime": "5s", "seed": 3}
-    return sw.search("random-read", DRIVE, SPACE, **(given | more))  # type: ignore[arg-type]
+def found(on: str | sw.Stack = DRIVE, space: dict[str, Any] = SPACE, **more: object) -> sw.Search:
+    given = {"progress": False, "aims": ONE, "direction": "maximize", "trials": 25, "runs": 1, "fresh": 4, "runtime": "5s", "seed": 3}
+    return sw.search("random-read", on, space, **(given | more))  # type: ignore[arg-type]
 
 
-def test_the_best_of_a_grid_is_found() -> None:
-    grid = {
-        (depth, queue): sw.run(
-            "random-read", on=DRIVE, set={"job.depth": depth, "drive.firmware.depth": queue}, seed=3, runtime="5s"
-        ).iops
-        for depth in range(1, 17)
-        for queue in (1, 4, 32)
-    }
+def iops_of(grid: sw.Grid, out: str) -> list[float]:
+    study = sw.sweep("random-read", grid, on=DRIVE, runs=1, seed=3, runtime="5s", out=out)
+    at = study.cells.columns.index("iops")
+    return [row[at] for row in study.cells.rows_from(0, len(study.cells))]
+
+
+def test_the_best_of_a_grid_is_found(here: Path) -> None:
+    grid = sw.grid(SPACE | {"job.depth": range(1, 17)})
+    figures = {tuple(cell.values()): iops for cell, iops in zip(grid, iops_of(grid, "grid"), strict=True)}
     result = found()
-    settings = dict(result.best.settings)
-    reached = grid[int(settings["job.depth"]), int(settings["drive.firmware.depth"])]
+    reached = figures[tuple(dict(result.best.settings).values())]
     # One run of 5 s is good for some three percent, and the best is the best of as many as the trials.
-    assert reached >= 0.95 * max(grid.values()), settings
-    base = sw.run("random-read", on=DRIVE, seed=3, runtime="5s").iops
+    assert reached >= 0.95 * max(figures.values()), result.best.settings
+    (base,) = iops_of(sw.grid(), "base")
     assert result.best.seen[0] == pytest.approx(reached / base)
-    assert len(result.trials) == 25 and result.best.seen[0] == max(trial.ratios[0] for trial in result.trials)
+    assert len(result.trials) == 25 == len({trial.settings for trial in result.trials})
     assert "trials" in repr(result) and "<table>" in result._repr_html_()
-    assert found() == result, "equal seeds give equal searches"
+    for engine in (sw.ThreadEngine(1), sw.ThreadEngine(5), Unreliable(1, 0.2, True)):
+        assert found(engine=engine) == result, "workers change nothing"
+
+
+def test_of_the_best_a_race_finds_the_one_that_had_no_luck() -> None:
+    # Runs of half a second: among 16 equal stacks and one that is better by some percent, luck decides.
+    space = {"job.depth": (1, 16), "drive.firmware.depth": [1]}
+    lucky, raced = (found(space=space, trials=16, runs=1, fresh=12, runtime="0.5s", race=race) for race in (1, 16))
+    assert lucky.trials == raced.trials
+    assert lucky.best.seen[0] == max(trial.ratios[0] for trial in lucky.trials) >= raced.best.seen[0]
+    assert raced.best.fresh[0].estimate >= lucky.best.fresh[0].estimate
+
+
+def test_equal_stacks_are_one_trial() -> None:
+    space = {"job.depth": (1, 3), "job.runtime": ["1 s", "1000 ms"]}
+    result = found(space=space, runtime=None, trials=50)
+    assert len(result.trials) == 3, "the space has three stacks"
+    assert len(result.optuna.trials) > 3
+    by_depth = {trial.params["job.depth"]: set() for trial in result.optuna.trials}
+    for trial in result.optuna.trials:
+        by_depth[trial.params["job.depth"]].add(tuple(trial.values))
+    assert all(len(values) == 1 for values in by_depth.values())
+
+
+def test_what_cannot_run_is_no_trial() -> None:
+    result = found(on=sw.stack(DRIVE, {"array": "raid-5"}), space={"array.drives": [2, 3, 4]}, trials=9)
+    assert {trial.settings[0][1] for trial in result.trials} == {"3", "4"}
+    with pytest.raises(sw.SeekwiseError, match=r"job\.dpeth"):
+        found(space={"job.dpeth": (1, 4)})
+
+
+def test_ranges() -> None:
+    assert sw.span(1, 9, step=4).values == (1, 5, 9)
+    parsed = parse_space({"a": (1, 9, 4), "b": (1, 8, 32), "c": (0.5, 2.0), "d": [3], "e": sw.span(1, 64, log=True)})
+    assert parsed["a"] == sw.span(1, 9, step=4) and parsed["b"] == (1, 8, 32) and parsed["c"] == sw.span(0.5, 2.0)
+    assert parsed["d"] == (3,) and not parsed["c"].is_whole
+    for wrong in ({"low": 4, "high": 1}, {"low": 0, "high": 8, "log": True}, {"low": 1, "high": 8, "step": 2, "log": True}):
+        with pytest.raises(sw.SeekwiseError, match="expected"):
+            sw.span(**wrong)
+    result = found(space={"job.depth": sw.span(1, 64, log=True), "drive.firmware.depth": (4, 32, 14)}, trials=16)
+    depths = [int(dict(trial.settings)["job.depth"]) for trial in result.trials]
+    assert sum(depth <= 8 for depth in depths) >= 4 and max(depths) > 16
+    assert {dict(trial.settings)["drive.firmware.depth"] for trial in result.trials} == {"4", "18", "32"}
+    point = {"a": 5, "b": 8, "c": 1.0, "d": 3, "e": 10}
+    near = list(neighbours(parsed, point))
+    assert {**point, "a": 9} in near and {**point, "b": 1, "a": 1} in near and {**point, "e": 11} in near
+    assert all(one != point for one in near)
 
 
 def test_luck_is_not_sold() -> None:
@@ -77,7 +126,7 @@ def test_control_c_keeps_the_trials_that_ended() -> None:
     assert partial.best.seen == whole.best.seen and partial.best.fresh == ()
     assert "interrupted" in repr(partial) and "interrupted" in partial._repr_html_()
     again = pickle.loads(pickle.dumps(why.value))
-    assert again.partial == partial
+    assert again.partial == partial and len(again.partial.optuna.trials) >= 4
 
     def before(call: int) -> sw.Search | None:
         calls = 0
@@ -94,7 +143,7 @@ def test_control_c_keeps_the_trials_that_ended() -> None:
         assert why.value.partial is None or isinstance(why.value.partial, sw.Search)
         return why.value.partial
 
-    # A trial judges its own run and once the base's.
+    # The base's run, three trials', and in the race and on fresh seeds again the base's.
     assert before(2) is None, "no trial ended"
     winner = before(6)
     assert winner is not None and len(winner.trials) == 3 and winner.best.fresh == (), "its winner ran again"

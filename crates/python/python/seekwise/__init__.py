@@ -36,6 +36,7 @@ from seekwise._results import (
 )
 from seekwise._search import Search, Trial, Winner, search
 from seekwise._setup import Stack, Text, fio, scene, stack
+from seekwise._space import Span, span
 from seekwise._stores import FolderStore, Store, UrlStore
 from seekwise._sweep import sweep, sweep_study
 
@@ -78,6 +79,7 @@ __all__ = [
     "Search",
     "SeekwiseError",
     "ServedDisk",
+    "Span",
     "Stack",
     "Store",
     "Study",
@@ -110,6 +112,7 @@ __all__ = [
     "scrub",
     "search",
     "serve",
+    "span",
     "stack",
     "studies",
     "study",

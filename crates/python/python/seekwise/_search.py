@@ -1,42 +1,55 @@
-"""Search in a space of settings, by Optuna's ask and tell: the loop is in this module. A trial is compared with the
-base on common random numbers, and its figures are ratios to the base, so that luck of a seed counts for both. Among
-many trials there still are some that were lucky in their runs, so that the winners run again on seeds that the search
-did not use."""
+"""Search in a space of settings. Optuna proposes, and the loop is in this module. A trial is compared with the base on
+common random numbers, and its figures are ratios to the base, so that luck of a seed counts for both. Among many trials
+there still are some that were lucky in their runs: the best race on other seeds, and the winner runs again on seeds that
+neither saw. Trials run in batches of a fixed size, so that the number of workers changes no answer."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import os
+import random
+import shlex
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import islice
+from pathlib import Path
 from typing import Any, Literal
 
 from seekwise import _plots, _progress
-from seekwise._calls import run
+from seekwise._calls import to_study_or_review
+from seekwise._engines import Engine
 from seekwise._error import SeekwiseError, keeping
 from seekwise._figures import Interval
-from seekwise._progress import Progress
-from seekwise._results import RunResult
-from seekwise._setup import Job, Settings, Target, Value, to_tuple, to_word
+from seekwise._grid import target_of
+from seekwise._native import Plan
+from seekwise._progress import Progress, ProgressFunction
+from seekwise._results import RunResult, Study
+from seekwise._setup import Job, Settings, Stack, Target, Value, path_text, setup_call, to_word
+from seekwise._space import Space, Span, listed, neighbours, parse_space, suggest
+from seekwise._statistics import geometric_mean_interval
+from seekwise._stores import Store, folder_until_exit, temporary_folder
+from seekwise._sweep import PlannedParts, keep_study, make_missing_parts, parts_store, running
 
 #: One figure of a run, such as `lambda run: run.p99`; or of the settings, such as a price.
 Aim = Callable[[RunResult], float]
 
-#: A number's range, lowest and highest, whole where both are; or a list of values.
-Space = Mapping[str, tuple[int, int] | tuple[float, float] | Sequence[Value]]
-
 #: Settings of a trial: keys, and values as words.
 TrialSettings = tuple[tuple[str, str], ...]
 
-#: Student's t for 95 %, two-sided, by degrees of freedom (table of any textbook). Between two entries the one for fewer
-#: degrees is used: the interval is then a little too wide, never too narrow.
-STUDENT_T_95 = {
-    1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 10: 2.228,
-    12: 2.179, 15: 2.131, 20: 2.086, 30: 2.042, 60: 2.000, 120: 1.980,
-}
-
-#: From the seeds of a search to the fresh ones for its winners. They would overlap if a trial had a billion runs.
+#: From the seeds of a search to those of the rounds of its race, and to the fresh ones for its winners.
+RACE_SEED_OFFSET = 1 << 29
 FRESH_SEED_OFFSET = 1 << 30
+
+#: Proposals in a row that were tried before or refused, after which points are drawn that were not tried; in a space
+#: that cannot be listed, the search ends after ten times as many.
+MAX_REPEATS = 10
+
+#: The share of trials after which half of each batch lies next to the best so far, and the number of these best.
+LOCAL_FROM = 0.4
+LOCAL_LEADERS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +65,7 @@ class Winner:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Settings that were tried."""
+    """A stack that was tried. Settings that make an equal one are not tried again."""
 
     settings: tuple[tuple[str, str], ...]
     #: For each aim, its geometric mean over the runs, as a ratio to the base.
@@ -69,6 +82,9 @@ class Search:
     winners: tuple[Winner, ...]
     #: Whether the search came to its end: all trials, and fresh seeds for each winner.
     complete: bool = True
+    #: Optuna's study, for its own pictures and figures. It also has trials with equal stacks, which count once in
+    #: `trials`, and refused ones, as failed.
+    optuna: Any = field(default=None, compare=False, repr=False)
 
     @property
     def best(self) -> Winner:
@@ -111,25 +127,37 @@ class Search:
         return axes
 
 
-def _geometric_mean_interval(log_ratios: Sequence[float]) -> Interval:
-    """The geometric mean of ratios, with its interval of 95 % by Student's t on their logarithms."""
-    count = len(log_ratios)
-    mean = math.fsum(log_ratios) / count
-    standard_error = math.sqrt(math.fsum((log_ratio - mean) ** 2 for log_ratio in log_ratios) / (count - 1) / count)
-    t = STUDENT_T_95[max(degrees for degrees in STUDENT_T_95 if degrees < count)]
-    return Interval(math.exp(mean), math.exp(mean - t * standard_error), math.exp(mean + t * standard_error))
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """Settings with their plan."""
+
+    settings: TrialSettings
+    plan: Plan
+
+    @property
+    def cell_hash(self) -> str:
+        """Identifies the stack and the job, whatever settings made them and whatever the seeds."""
+        return str(json.loads(self.plan.text)["made"]["cells"][0]["hash"])
 
 
 class _Judge:
-    """Runs settings, and the base beside them, on given seeds. The base's figures are kept by seed."""
+    """Runs settings, and the base beside them, on given seeds. Figures of plans that ran are kept."""
 
-    def __init__(self, job: Job, on: Target, aims: Mapping[str, Aim], base: Settings, runtime: str | None) -> None:
+    def __init__(
+        self, job: Job, on: Target, aims: Mapping[str, Aim], base: Settings, runtime: str | None, engine: Engine, store: Store
+    ) -> None:
         self.job, self.on, self.aims, self.base, self.runtime = job, on, aims, base, runtime
-        self.base_figures: dict[int, tuple[float, ...]] = {}
+        self.engine, self.store = engine, store
+        self.figures: dict[str, list[tuple[float, ...]]] = {}
 
-    def _figures(self, settings: Settings, seed: int) -> tuple[float, ...]:
-        result = run(self.job, self.on, set=settings, seed=seed, runtime=self.runtime, progress=False)
+    def plan(self, settings: Mapping[str, Value], seed: int, runs: int) -> _Planned:
+        """Plans runs of these settings on top of the base's."""
+        merged = {**self.base, **settings}
+        drive = {"drive": to_word(merged.pop("drive"))} if "drive" in merged else {}
+        setup = setup_call(self.job, target_of(self.on, drive), merged, seed, self.runtime)
+        return _Planned(tuple((key, to_word(value, key)) for key, value in settings.items()), Plan.of_setup(setup, [], runs))
 
+    def _checked_figures(self, result: RunResult) -> tuple[float, ...]:
         def checked_figure(name: str, aim: Aim) -> float:
             figure = float(aim(result))
             if not (math.isfinite(figure) and figure > 0):
@@ -138,36 +166,119 @@ class _Judge:
 
         return tuple(checked_figure(name, aim) for name, aim in self.aims.items())
 
-    def log_ratios(self, settings: Settings, seeds: Sequence[int]) -> list[tuple[float, ...]]:
-        """For each seed, the logarithms of the ratios to the base."""
+    def run(self, plans: Sequence[Plan]) -> None:
+        """Runs plans on the engine, and keeps their figures."""
+        missing = {plan.hash: plan for plan in plans if plan.hash not in self.figures}
+        parts = [PlannedParts(plan, plan.parts(1), self.store) for plan in missing.values()]
+        for planned, files in zip(parts, make_missing_parts(parts, self.engine, None), strict=True):
+            results = _run_results(planned, files)
+            self.figures[planned.plan.hash] = [self._checked_figures(result) for result in results]
 
-        def ratios_of_seed(seed: int) -> tuple[float, ...]:
-            if seed not in self.base_figures:
-                self.base_figures[seed] = self._figures(self.base, seed)
-            figures = self._figures({**self.base, **settings}, seed)
-            pairs = zip(figures, self.base_figures[seed], strict=True)
-            return tuple(math.log(figure / base_figure) for figure, base_figure in pairs)
-
-        return [ratios_of_seed(seed) for seed in seeds]
-
-    def run_on_fresh_seeds(self, settings: TrialSettings, seen: tuple[float, ...], seeds: Sequence[int]) -> Winner:
-        """Runs the settings of a winner on these seeds."""
-        ratios_by_aim = zip(*self.log_ratios(dict(settings), seeds), strict=True)
-        fresh = tuple(_geometric_mean_interval(log_ratios) for log_ratios in ratios_by_aim)
-        return Winner(settings, seen, fresh)
+    def log_ratios(self, planned: Sequence[_Planned], seed: int, runs: int) -> list[list[tuple[float, ...]]]:
+        """For each of these and each of its runs, the logarithms of the ratios to the base, whose runs have equal
+        seeds."""
+        base = self.plan({}, seed, runs).plan
+        self.run([base, *(one.plan for one in planned)])
+        return [
+            [
+                tuple(math.log(figure / base_figure) for figure, base_figure in zip(own, of_base, strict=True))
+                for own, of_base in zip(self.figures[one.plan.hash], self.figures[base.hash], strict=True)
+            ]
+            for one in planned
+        ]
 
 
-def _suggest_settings(trial: Any, space: Space) -> dict[str, Value]:
-    def suggest(key: str, choices: Any) -> Value:
-        if isinstance(choices, tuple) and len(choices) == 2 and not any(isinstance(end, bool | str) for end in choices):
-            low, high = choices
-            is_whole = isinstance(low, int) and isinstance(high, int)
-            suggested: Value = trial.suggest_int(key, low, high) if is_whole else trial.suggest_float(key, low, high)
-            return suggested
-        chosen: Value = trial.suggest_categorical(key, list(to_tuple(f"space: {key}", choices)))
-        return chosen
+def _run_results(planned: PlannedParts, files: list[bytes]) -> list[RunResult]:
+    """The runs of a plan, from its parts."""
+    with temporary_folder() as folder:
+        command = f"printf %s {shlex.quote(planned.plan.study)} | seekwise study - --json"
+        study = to_study_or_review(planned.plan.finish(folder, planned.parts, files, force=True), command)
+        lines = Path(folder, "results.jsonl").read_text(encoding="utf-8").splitlines()
+    assert isinstance(study, Study), "a plan is of one study"
+    return [RunResult(line, command, None, study.curves, None) for line in lines]
 
-    return {key: suggest(key, choices) for key, choices in space.items()}
+
+class _Proposals:
+    """Points of the space that are worth a trial: each batch has stacks that were not tried yet."""
+
+    def __init__(self, study: Any, space: Mapping[str, Span | tuple[Value, ...]], plan: Callable[..., _Planned]) -> None:
+        self.study, self.space, self.plan = study, space, plan
+        self.values_by_cell: dict[str, list[float]] = {
+            trial.user_attrs["cell"]: trial.values for trial in study.trials if trial.values and "cell" in trial.user_attrs
+        }
+        self.points = {_trial_settings(trial) for trial in study.trials}
+        self.refusal: SeekwiseError | None = None
+        self._untried: list[dict[str, Value]] | None = None
+
+    def batch(self, count: int, local: int) -> list[tuple[_Planned, list[Any]]]:
+        """At most `count` stacks, each with Optuna's trials for it, of which `local` lie next to the best so far. Fewer
+        if the space has no more."""
+        batch: dict[str, tuple[_Planned, list[Any]]] = {}
+        near = list(islice((point for point in self._near_best() if _words(point) not in self.points), local))
+        repeats = 0
+        while len(batch) < count:
+            if near:
+                self.study.enqueue_trial(near.pop(0))
+            elif repeats >= MAX_REPEATS:
+                untried = self._draw_untried()
+                if untried is not None:
+                    self.study.enqueue_trial(untried)
+                elif self._untried is not None or repeats >= 10 * MAX_REPEATS:
+                    break
+            repeats = 0 if self._ask(batch) else repeats + 1
+        return list(batch.values())
+
+    def _ask(self, batch: dict[str, tuple[_Planned, list[Any]]]) -> bool:
+        """Asks for a trial; whether it has a stack that was not tried yet."""
+        trial = self.study.ask()
+        settings = suggest(trial, self.space)
+        self.points.add(_words(settings))
+        try:
+            planned = self.plan(settings)
+        except SeekwiseError as error:
+            self.refusal = self.refusal or error
+            self.study.tell(trial, state=import_module("optuna").trial.TrialState.FAIL)
+            return False
+        cell = planned.cell_hash
+        trial.set_user_attr("cell", cell)
+        if cell in self.values_by_cell:
+            self.study.tell(trial, self.values_by_cell[cell])
+            return False
+        is_new = cell not in batch
+        batch.setdefault(cell, (planned, []))[1].append(trial)
+        return is_new
+
+    def _near_best(self) -> Iterator[dict[str, Value]]:
+        """Points next to the best so far, by turns."""
+        leaders = _ranked(self.study)[:LOCAL_LEADERS]
+        by_turns = [neighbours(self.space, trial.params) for trial in leaders]
+        while by_turns:
+            for points in list(by_turns):
+                point = next(points, None)
+                if point is None:
+                    by_turns.remove(points)
+                else:
+                    yield point
+
+    def _draw_untried(self) -> dict[str, Value] | None:
+        """A point that was not tried; None if there is none, or if there are too many points to list."""
+        if self._untried is None:
+            points = listed(self.space)
+            if points is None:
+                return None
+            random.Random(len(points)).shuffle(points)
+            self._untried = points
+        while self._untried:
+            point = self._untried.pop()
+            if _words(point) not in self.points:
+                return point
+        return None
+
+    def tell(self, planned: _Planned, trials: Sequence[Any], values: list[float]) -> None:
+        """Tells Optuna how a stack did."""
+        self.values_by_cell[planned.cell_hash] = values
+        for trial in trials:
+            self.study.tell(trial, values)
 
 
 def search(
@@ -180,7 +291,12 @@ def search(
     base: Settings | None = None,
     trials: int = 100,
     runs: int = 3,
+    race: int = 8,
     fresh: int = 10,
+    batch: int = 8,
+    engine: str | Engine = "threads",
+    address: str | None = None,
+    out: str | os.PathLike[str] | None = None,
     runtime: str | None = None,
     seed: int = 1,
     storage: Any = None,
@@ -189,42 +305,117 @@ def search(
 ) -> Search:
     """Searches a space of settings for the best figures of a job.
 
-    `space` has a range `(lowest, highest)` or a list of values for each dotted key. `aims` are figures of a run; each
-    trial is judged by their ratios to `base` on the same `runs` seeds. With several aims the front of all trials wins.
-    Winners run again on `fresh` seeds that the search did not see. `storage` is Optuna's, for searches that go on
-    later.
+    Parameters:
+        job: a pattern, a built-in scene, a file, or a text in memory (`fio`, `scene`).
+        on: a drive, a profile, a stack file or a `stack`.
+        space: for each dotted key a range `(lowest, highest)` or `(lowest, highest, step)`, a `span`, or a list of
+            values. Whole numbers make whole values.
+        aims: functions of a `RunResult`, by name; each answers a number above 0. In its `curve` are all runs of a trial.
+        direction: "minimize" or "maximize", for all aims or a list with one for each.
+        base: the settings that trials are compared with, and to which theirs are added.
+        trials: stacks to try. Settings that make a stack that was tried are not run again and count for nothing.
+        runs: runs of each trial, 1 or more, paired with the base's by their seeds.
+        race: with one aim, so many of the best trials run again on other seeds, the better half twice as often, and so
+            on, until one is left. 1: no race.
+        fresh: runs, 2 or more, of each winner on seeds that neither search nor race used; also of the race's first round.
+        batch: trials that are proposed together and may run at once. It is part of the search: another batch proposes
+            other trials. The number of workers changes nothing.
+        engine, address: as in `sweep`.
+        out: where runs are kept, a folder or a URL; by default a folder of this machine, until the process ends. Workers
+            of other machines need one that is shared.
+        runtime: virtual time of a run, such as "5s"; by default the job's own.
+        seed: the seed of all chance, a whole number.
+        storage, name: Optuna's storage, and the study's name there, for searches that go on later.
+        progress: a bar, none (False), or a function.
 
-    After Ctrl-C, `Interrupted.partial` is the search so far: the trials that ended, and their winners, whose `fresh` is
-    empty where they did not run again yet.
+    Returns a `Search`: with one aim its `best`, with several the front in `winners`. Equal calls give equal searches.
+    Raises `SeekwiseError` if no setting of the space can run. After Ctrl-C, `Interrupted.partial` is the search so far:
+    the trials that ended, and their winners, whose `fresh` is empty where they did not run again yet.
+
+        found = sw.search("oltp-4k", "exos-x18", {"job.depth": sw.span(1, 64, log=True)}, aims={"p99": lambda run: run.p99})
+        found.best.settings, found.best.fresh
     """
-    if runs < 1 or fresh < 2:
-        raise SeekwiseError("a search needs runs=1 or more, and fresh=2 or more for an interval")
+    if runs < 1 or fresh < 2 or race < 1 or batch < 1:
+        raise SeekwiseError("a search needs runs=1, race=1 and batch=1 or more, and fresh=2 or more for an interval")
+    if isinstance(on, Stack) and "drive" in space:
+        raise SeekwiseError("the space has drives, and `on` is a stack: one of them would count for nothing")
+    directions = [direction] * len(aims) if isinstance(direction, str) else list(direction)
+    study, choices = _create_study(directions, seed, storage, name), parse_space(space)
+    store = parts_store(folder_until_exit() if out is None else path_text(out), None)
+    winners: dict[TrialSettings, Winner] = {}
+    kept = keeping(_resume_hint(storage, study), lambda: _search_so_far(study, tuple(aims), winners))
+    with running(engine, address) as running_engine, _progress.progress_function(progress) as report, kept:
+        judge = _Judge(job, on, aims, base or {}, runtime, running_engine, store)
+        keep_study(judge.plan({}, seed, runs).plan, store)
+        _run_trials(study, choices, judge, (trials, batch, runs, seed), report)
+        best = _ratios_of_best(study, len(aims))
+        if len(aims) == 1 and race > 1 and best:
+            best = _race(study, judge, race, fresh, seed)
+        planned = [judge.plan(dict(settings), seed + FRESH_SEED_OFFSET, fresh) for settings in best]
+        log_ratios = judge.log_ratios(planned, seed + FRESH_SEED_OFFSET, fresh) if planned else []
+        for one, of_runs in zip(planned, log_ratios, strict=True):
+            intervals = tuple(geometric_mean_interval(column) for column in zip(*of_runs, strict=True))
+            winners[one.settings] = Winner(one.settings, best[one.settings], intervals)
+    return Search(tuple(aims), _ended_trials(study), tuple(winners.values()), optuna=study)
+
+
+def _create_study(directions: Sequence[str], seed: int, storage: Any, name: str | None) -> Any:
+    """Optuna's study."""
     try:
         optuna: Any = import_module("optuna")
     except ImportError as error:
         raise SeekwiseError("a search needs Optuna: `pip install seekwise[search]`") from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    directions = [direction] * len(aims) if isinstance(direction, str) else list(direction)
-    sampler = optuna.samplers.TPESampler(seed=seed)
-    study = optuna.create_study(
+    with warnings.catch_warnings():
+        # Proposals for several trials at once, and for several keys together, are marked as experimental.
+        warnings.simplefilter("ignore")
+        sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True, warn_independent_sampling=False)
+    return optuna.create_study(
         directions=directions, sampler=sampler, storage=storage, study_name=name, load_if_exists=storage is not None
     )
-    judge = _Judge(job, on, aims, base or {}, runtime)
-    search_seeds = range(seed, seed + runs)
-    fresh_seeds = range(seed + FRESH_SEED_OFFSET, seed + FRESH_SEED_OFFSET + fresh)
-    winners: dict[TrialSettings, Winner] = {}
-    kept = keeping(_resume_hint(storage, study), lambda: _search_so_far(study, tuple(aims), winners))
-    with _progress.progress_function(progress) as report, kept:
-        for done in range(trials):
-            trial = study.ask()
-            settings = _suggest_settings(trial, space)
-            log_ratios = judge.log_ratios(settings, search_seeds)
-            study.tell(trial, [math.exp(math.fsum(column) / runs) for column in zip(*log_ratios, strict=True)])
+
+
+def _run_trials(
+    study: Any,
+    choices: Mapping[str, Span | tuple[Value, ...]],
+    judge: _Judge,
+    numbers: tuple[int, int, int, int],
+    report: ProgressFunction | None,
+) -> None:
+    """Proposes and runs trials, batch by batch, until there are enough or the space has no more."""
+    trials, batch, runs, seed = numbers
+    proposals = _Proposals(study, choices, lambda settings: judge.plan(settings, seed, runs))
+    done = 0
+    while done < trials:
+        count = min(batch, trials - done)
+        proposed = proposals.batch(count, (count + 1) // 2 if done >= LOCAL_FROM * trials else 0)
+        if not proposed:
+            break
+        log_ratios = judge.log_ratios([planned for planned, _ in proposed], seed, runs)
+        for (planned, of_optuna), of_runs in zip(proposed, log_ratios, strict=True):
+            proposals.tell(planned, of_optuna, [math.exp(math.fsum(column) / runs) for column in zip(*of_runs, strict=True)])
+            done += 1
             if report is not None:
-                report(trials, done + 1, "trials", "")
-        for winner_settings, seen_ratios in _ratios_of_best(study, len(aims)).items():
-            winners[winner_settings] = judge.run_on_fresh_seeds(winner_settings, seen_ratios, fresh_seeds)
-    return Search(tuple(aims), _ended_trials(study), tuple(winners.values()))
+                report(trials, done, "trials", "")
+    if not proposals.values_by_cell and proposals.refusal is not None:
+        raise proposals.refusal
+
+
+def _race(study: Any, judge: _Judge, race: int, runs: int, seed: int) -> dict[TrialSettings, tuple[float, ...]]:
+    """Runs the best trials on other seeds, and in each round keeps the better half, which then runs twice as often;
+    returns the winner with what the search saw of it. All rounds count, those of the search do not: it chose them."""
+    sign = -1 if study.direction.name == "MAXIMIZE" else 1
+    left = [(_trial_settings(trial), tuple(trial.values)) for trial in _ranked(study)[:race]]
+    logs: dict[TrialSettings, list[float]] = {settings: [] for settings, _ in left}
+    round_seed = seed + RACE_SEED_OFFSET
+    while len(left) > 1:
+        planned = [judge.plan(dict(settings), round_seed, runs) for settings, _ in left]
+        for one, of_runs in zip(planned, judge.log_ratios(planned, round_seed, runs), strict=True):
+            logs[one.settings] += [log_ratio for (log_ratio,) in of_runs]
+        left.sort(key=lambda one: sign * math.fsum(logs[one[0]]) / len(logs[one[0]]))
+        left = left[: len(left) // 2]
+        round_seed, runs = round_seed + 1, 2 * runs
+    return dict(left)
 
 
 def _resume_hint(storage: Any, study: Any) -> str:
@@ -242,23 +433,41 @@ def _search_so_far(study: Any, aims: tuple[str, ...], winners: Mapping[TrialSett
         return None
     ratios_by_settings = _ratios_of_best(study, len(aims)).items()
     best = [winners.get(settings) or Winner(settings, seen_ratios, ()) for settings, seen_ratios in ratios_by_settings]
-    return Search(aims, trials, tuple(best), complete=False)
+    return Search(aims, trials, tuple(best), complete=False, optuna=study)
+
+
+def _words(settings: Mapping[str, Value]) -> TrialSettings:
+    return tuple((key, to_word(value, key)) for key, value in settings.items())
 
 
 def _trial_settings(trial: Any) -> TrialSettings:
-    return tuple((key, to_word(value, key)) for key, value in trial.params.items())
+    return _words(trial.params)
+
+
+def _distinct(study: Any) -> list[Any]:
+    """Optuna's trials that ended, of those with equal stacks the first."""
+    by_cell: dict[str, Any] = {}
+    for trial in study.trials:
+        if trial.values is not None:
+            by_cell.setdefault(trial.user_attrs.get("cell", str(trial.number)), trial)
+    return list(by_cell.values())
 
 
 def _ended_trials(study: Any) -> tuple[Trial, ...]:
-    ended = [trial for trial in study.trials if trial.values is not None]
-    return tuple(Trial(_trial_settings(trial), tuple(trial.values)) for trial in ended)
+    return tuple(Trial(_trial_settings(trial), tuple(trial.values)) for trial in _distinct(study))
+
+
+def _ranked(study: Any) -> list[Any]:
+    """Trials with distinct stacks, the best first; with several aims those of the front."""
+    trials = _distinct(study)
+    if len(study.directions) > 1:
+        numbers = {trial.number for trial in study.best_trials}
+        return [trial for trial in trials if trial.number in numbers]
+    return sorted(trials, key=lambda trial: trial.values[0], reverse=study.direction.name == "MAXIMIZE")
 
 
 def _ratios_of_best(study: Any, aim_count: int) -> dict[TrialSettings, tuple[float, ...]]:
     """The ratios of the best settings in the runs of the search, by their settings."""
     # With one aim, the first of equally good trials wins.
-    best_trials = study.best_trials if aim_count > 1 else study.best_trials[:1]
-    ratios_by_settings: dict[TrialSettings, tuple[float, ...]] = {}
-    for trial in best_trials:
-        ratios_by_settings.setdefault(_trial_settings(trial), tuple(trial.values))
-    return ratios_by_settings
+    best_trials = _ranked(study) if aim_count > 1 else _ranked(study)[:1]
+    return {_trial_settings(trial): tuple(trial.values) for trial in best_trials}
