@@ -193,6 +193,8 @@ def test_what_cannot_be_chosen() -> None:
     for given, why in cases:
         with pytest.raises(sw.SeekwiseError, match=why):
             chosen(**given)
+    with pytest.raises(sw.SeekwiseError, match="expected out=, a shared folder"):
+        chosen(out=None, engine="ray", address="10.0.0.1:6379")
     unknown = sw.grid(on=DRIVE, array=["raid-0"])
     with pytest.raises(sw.SeekwiseError, match="expected array.drives beside it"):
         sw.choose("random-read", unknown, least="price", prices=PRICES)

@@ -25,12 +25,13 @@ from seekwise._progress import Progress
 from seekwise._results import Result, Study
 from seekwise._setup import Job, Settings, Stack, Target, Text, path_text, setting_words, to_words
 from seekwise._statistics import each_of, mean_interval, runs_to_decide
-from seekwise._stores import folder_until_exit, printable_url, store_at
+from seekwise._stores import printable_url, store_at
 from seekwise._sweep import (
     PlannedParts,
     choose_cells_per_part,
     finish_results,
     keep_study,
+    kept_place,
     make_missing_parts,
     parts_store,
     running,
@@ -420,8 +421,8 @@ def choose(
     numbers = column_values(grid, _common_settings(on, set), prices, columns)
     wanted = [*(condition.figure for condition in conditions), *(goal.name for goal in goals)]
     _check_names(wanted, list(numbers))
+    place = kept_place(out, engine, address)
     planned, refused = GridPlanner(job, grid, on, set, seed, runtime, runs).plans()
-    place = folder_until_exit() if out is None else path_text(out)
     figures = tuple(dict.fromkeys(name for name in wanted if name not in numbers))
     rows = _run_cells(planned, figures, place, engine, address, storage, progress, out is None)
     ran: list[tuple[Words, tuple[tuple[str, float], ...], dict[str, tuple[float, ...]]]] = []

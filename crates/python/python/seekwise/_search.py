@@ -27,11 +27,11 @@ from seekwise._grid import target_of
 from seekwise._native import Plan
 from seekwise._progress import Progress, ProgressFunction
 from seekwise._results import RunResult, Study
-from seekwise._setup import Job, Settings, Stack, Target, Value, path_text, setup_call, to_word
+from seekwise._setup import Job, Settings, Stack, Target, Value, setup_call, to_word
 from seekwise._space import Space, Span, listed, neighbours, parse_space, suggest
 from seekwise._statistics import geometric_mean_interval
-from seekwise._stores import Store, folder_until_exit, temporary_folder
-from seekwise._sweep import PlannedParts, keep_study, make_missing_parts, parts_store, running
+from seekwise._stores import Store, temporary_folder
+from seekwise._sweep import PlannedParts, keep_study, kept_place, make_missing_parts, parts_store, running
 
 #: One figure of a run, such as `lambda run: run.p99`; or of the settings, such as a price.
 Aim = Callable[[RunResult], float]
@@ -341,7 +341,7 @@ def search(
         raise SeekwiseError("the space has drives, and `on` is a stack: one of them would count for nothing")
     directions = [direction] * len(aims) if isinstance(direction, str) else list(direction)
     study, choices = _create_study(directions, seed, storage, name), parse_space(space)
-    store = parts_store(folder_until_exit() if out is None else path_text(out), None)
+    store = parts_store(kept_place(out, engine, address), None)
     winners: dict[TrialSettings, Winner] = {}
     kept = keeping(_resume_hint(storage, study), lambda: _search_so_far(study, tuple(aims), winners))
     with running(engine, address) as running_engine, _progress.progress_function(progress) as report, kept:

@@ -219,6 +219,15 @@ def make_results(
     return finish_results(planned, files, out, results_store)
 
 
+def kept_place(out: File | None, engine: str | Engine, address: str | None) -> str:
+    """Where runs are kept: `out`, or a folder of this machine until the process ends, which a cluster cannot reach."""
+    if out is not None:
+        return path_text(out)
+    if engine == "ray" and (address or os.environ.get("RAY_ADDRESS")):
+        raise SeekwiseError("engine ray: workers of other machines reach no folder of this one; expected out=, a shared folder or a URL")
+    return folder_until_exit()
+
+
 def keep_study(plan: Plan, parts_in: Store) -> None:
     """Keeps the plan's study beside its parts, before the first of them: a store that cannot be written is noticed
     before anything runs."""
