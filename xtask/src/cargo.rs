@@ -42,7 +42,10 @@ pub fn wasm() -> Ended {
         return Ended::Skipped(reason);
     }
     let packages = ["--package", "seekwise", "--package", "seekwise-explore", "--lib"];
-    command(&[&["cargo", "build"], &packages[..], &["--no-default-features", "--target", WASM, "--locked"]].concat(), &[])
+    command(
+        &[&["cargo", "build"], &packages[..], &["--no-default-features", "--target", WASM, "--locked"]].concat(),
+        &[],
+    )
 }
 
 /// Why nothing can be compiled for WebAssembly here.

@@ -15,8 +15,8 @@ use seekwise_formats::study::review::{Review, ReviewPart};
 use seekwise_lab::compose;
 use seekwise_lab::provenance::StudyProvenance;
 use seekwise_lab::provenance::parts::ReviewProvenance;
-use seekwise_lab::report::Report;
 use seekwise_lab::report::ARM_PLACE;
+use seekwise_lab::report::Report;
 use seekwise_lab::report::review::{self as page, Chapter};
 
 use super::{
@@ -223,7 +223,8 @@ fn write_review_page(
     };
     let page = write_page(folder, |out| page::write_html(&content, out))?;
     let moving = || content.chapters.iter().filter(|chapter| chapter.arm);
-    let arm = moving().find(|chapter| chapter.answers).or_else(|| moving().next()).map(|chapter| chapter.folder.clone());
+    let arm =
+        moving().find(|chapter| chapter.answers).or_else(|| moving().next()).map(|chapter| chapter.folder.clone());
     Ok(ReviewResult { review, folder: folder.to_owned(), page, arm, warnings_logged: true, files: files.clone() })
 }
 
