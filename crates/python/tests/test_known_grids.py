@@ -17,13 +17,18 @@ pytest.importorskip("optuna")
 
 ALL = os.environ.get("SEEKWISE_DRAWS") == "all"
 
-#: A cell whose true figure is this close to the best one's counts as the best: the truth itself is not known better.
+#: A winner is missed if its true figure is surely more than this below the best one's: by more than two standard errors
+#: of the paired difference, as the truth itself is known to some 0.4 % only.
 INDISTINGUISHABLE = 0.005
 
 #: The seed of the truth, which no search uses.
 TRUTH_SEED = 4711
 
 DEPTHS = tuple(range(1, 21))
+
+
+#: The logarithm of a cell's aim in each run, by its levels.
+Truth = dict[tuple[str, ...], list[float]]
 
 
 @dataclass(frozen=True)
@@ -41,8 +46,8 @@ class Known:
     def worth(self, iops: float, p99_ms: float) -> float:
         return iops / (1 + p99_ms / self.half_worth_ms)
 
-    def truth(self, out: Path) -> dict[tuple[str, ...], float]:
-        """The logarithm of each cell's aim, a mean of all runs."""
+    def truth(self, out: Path) -> Truth:
+        """The logarithm of each cell's aim in each run; run i of all cells has the same seed."""
         study = sw.sweep(
             self.job, sw.grid(self.space), on=self.on, runs=self.runs, runtime=self.runtime, seed=TRUTH_SEED, out=out
         )
@@ -51,7 +56,7 @@ class Known:
         for row in study.cells.rows_from(0, len(study.cells)):
             *levels, iops, p99_ms = (row[index] for index in at)
             logs.setdefault(tuple(map(str, levels)), []).append(math.log(self.worth(iops, p99_ms)))
-        return {levels: math.fsum(values) / len(values) for levels, values in logs.items()}
+        return logs
 
     def search(self, seed: int, trials: int, fresh: int) -> sw.Search:
         base = {key: values[0] for key, values in self.space.items()}
@@ -79,14 +84,25 @@ KNOWN = {
 }
 
 
-def judged(known: Known, truth: dict[tuple[str, ...], float], found: sw.Search) -> tuple[float, bool]:
-    """How far the winner's true figure is below the best one's, as a share; and whether its interval holds the truth."""
+def difference(truth: Truth, one: tuple[str, ...], other: tuple[str, ...]) -> tuple[float, float]:
+    """By how much the mean of `one` is above that of `other`, and its standard error."""
+    pairs = [a - b for a, b in zip(truth[one], truth[other], strict=True)]
+    mean = math.fsum(pairs) / len(pairs)
+    return mean, math.sqrt(sum((pair - mean) ** 2 for pair in pairs) / (len(pairs) - 1) / len(pairs))
+
+
+def judged(known: Known, truth: Truth, found: sw.Search) -> tuple[float, bool]:
+    """How far the winner's true figure is surely below the best one's, as a share; and whether its interval holds the
+    truth, as far as that is known."""
     levels = tuple(dict(found.best.settings)[key] for key in known.space)
     base = tuple(str(values[0]) for values in known.space.values())
+    best = max(truth, key=lambda one: math.fsum(truth[one]))
+    below, its_error = difference(truth, best, levels)
+    ratio, error = difference(truth, levels, base)
     interval = found.best.fresh[0]
     assert interval.low is not None and interval.high is not None
-    holds = interval.low <= math.exp(truth[levels] - truth[base]) <= interval.high
-    return 1 - math.exp(truth[levels] - max(truth.values())), holds
+    holds = math.log(interval.low) - error <= ratio <= math.log(interval.high) + error
+    return max(0.0, 1 - math.exp(2 * its_error - below)), holds
 
 
 def test_a_small_known_grid(here: Path) -> None:

@@ -405,7 +405,9 @@ def _race(study: Any, judge: _Judge, race: int, runs: int, seed: int) -> dict[Tr
     """Runs the best trials on other seeds, and in each round keeps the better half, which then runs twice as often;
     returns the winner with what the search saw of it. All rounds count, those of the search do not: it chose them."""
     sign = -1 if study.direction.name == "MAXIMIZE" else 1
-    left = [(_trial_settings(trial), tuple(trial.values)) for trial in _ranked(study)[:race]]
+    # Of stacks that did equally in every run, such as with a queue longer than its load, one races.
+    distinct = {tuple(trial.values): _trial_settings(trial) for trial in reversed(_ranked(study))}
+    left = [(settings, values) for values, settings in list(distinct.items())[::-1][:race]]
     logs: dict[TrialSettings, list[float]] = {settings: [] for settings, _ in left}
     round_seed = seed + RACE_SEED_OFFSET
     while len(left) > 1:
