@@ -142,8 +142,8 @@ impl DiskLanding {
     }
 
     /// When the head reached the first sector, in nanoseconds.
-    #[getter]
-    fn from_ns(&self) -> u64 {
+    #[getter(from_ns)]
+    fn begin_ns(&self) -> u64 {
         self.0.from.nanos()
     }
 
