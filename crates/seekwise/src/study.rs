@@ -128,7 +128,7 @@ impl StudyResult {
 pub enum StudyOutcome {
     Study(Box<StudyResult>),
     /// A review, part by part.
-    Review(review::ReviewResult),
+    Review(Box<review::ReviewResult>),
 }
 
 /// A study or a review whose results are opened, which can be inspected first.
@@ -179,7 +179,7 @@ impl PendingStudy {
             PendingStudy::Study(session) => {
                 finish_session(*session, options.folder, observer).map(|studied| StudyOutcome::Study(Box::new(studied)))
             }
-            PendingStudy::Review(review) => review.finish(options, observer).map(StudyOutcome::Review),
+            PendingStudy::Review(review) => review.finish(options, observer).map(Box::new).map(StudyOutcome::Review),
         }
     }
 }

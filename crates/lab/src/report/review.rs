@@ -145,6 +145,7 @@ mod tests {
                 answers: true,
                 half: None,
                 held: vec![hostile.clone()],
+                arm: true,
                 report,
             }],
         };
