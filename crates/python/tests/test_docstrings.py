@@ -110,6 +110,9 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             "sw": sw,
             "result": sw.run("random-read", on=DRIVE, runtime="1s", out="of-run"),
             "comparison": sw.compare("random-read", on=DRIVE, vary=vary, runs=2, runtime="1s", out="kept"),
+            "choice": sw.choose(
+                "random-read", sw.grid({"job.depth": [1, 4]}, on=[DRIVE]), keep={"p99_ms": "< 200"}, most="iops", runs=3, runtime="2s"
+            ),
             "study": sw.study(sw.Text(STUDY), out="studied"),
             "validation": sw.validate("measured.csv", "atlas-10k-v-300"),
             "cuts": sw.power_cut("random-write", on=DRIVE, cuts=20, runtime="1s"),

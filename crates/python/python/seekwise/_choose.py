@@ -61,7 +61,21 @@ class Condition:
     limit: float
 
     def holds(self, value: float) -> bool:
-        """Whether a number is within the limit."""
+        """Whether a number is within the limit.
+
+        Args:
+            value: the number, in the figure's unit.
+
+        Returns:
+            True if it is.
+
+        Raises:
+            TypeError: it is no number.
+
+        Example:
+            >>> sw.Condition("p99_ms", "<", 50.0).holds(50.0)
+            False
+        """
         if value == self.limit:
             return self.operator in ("<=", ">=")
         return (value < self.limit) == (self.operator[0] == "<")
@@ -112,12 +126,40 @@ class Candidate:
         return max(one.runs or 0 for one in open_verdicts)
 
     def value(self, name: str) -> float:
-        """A column's number, or a figure's mean over the runs."""
+        """A column's number, or a figure's mean over the runs.
+
+        Args:
+            name: the column or the figure, such as `"price"` or `"p99_ms"`.
+
+        Returns:
+            The number, in the figure's unit.
+
+        Raises:
+            KeyError: the choice did not ask for it.
+
+        Example:
+            >>> choice.best.value("p99_ms") < 200
+            True
+        """
         columns = dict(self.columns)
         return columns[name] if name in columns else mean_interval(dict(self.runs)[name]).estimate
 
     def interval(self, name: str) -> Interval:
-        """A figure's mean with its own interval of 95 %; a column's number."""
+        """A figure's mean with its own interval of 95 %; a column's number.
+
+        Args:
+            name: the column or the figure, such as `"price"` or `"p99_ms"`.
+
+        Returns:
+            The interval; of a column one without width.
+
+        Raises:
+            KeyError: the choice did not ask for it.
+
+        Example:
+            >>> choice.best.interval("p99_ms").low < 200
+            True
+        """
         columns = dict(self.columns)
         if name in columns:
             return Interval(columns[name], columns[name], columns[name])
@@ -132,7 +174,21 @@ class Goal:
     is_least: bool
 
     def cost(self, candidate: Candidate) -> float:
-        """A number that is lower for a better cell."""
+        """A number that is lower for a better cell.
+
+        Args:
+            candidate: the cell.
+
+        Returns:
+            The goal's number, turned round if it is to be most.
+
+        Raises:
+            KeyError: the choice did not ask for the goal's figure.
+
+        Example:
+            >>> choice.goals[0].cost(choice.best) < 0
+            True
+        """
         value = candidate.value(self.name)
         return value if self.is_least else -value
 
@@ -229,7 +285,21 @@ class Choice(Result):
         return min((margin(one) for one in candidate.verdicts), default=math.inf)
 
     def label(self, candidate: Candidate | Refused) -> str:
-        """A cell by its levels, of the factors that varied."""
+        """A cell by its levels, of the factors that varied.
+
+        Args:
+            candidate: a cell that ran, or one that was refused.
+
+        Returns:
+            The levels, such as `job.depth=4`.
+
+        Raises:
+            AttributeError: it is no cell.
+
+        Example:
+            >>> choice.label(choice.best)
+            'job.depth=4'
+        """
         shown = [(key, level) for key, level in candidate.levels if key in self.varied] or list(candidate.levels)
         return ", ".join(f"{key}={level}" if "." in key else level for key, level in shown)
 
@@ -312,15 +382,20 @@ class Choice(Result):
     def plot(self, ax: Any = None, *, figure: str | None = None, over: str | tuple[str, str] | None = None) -> Any:
         """Draws the cells.
 
-        Parameters:
+        Args:
             ax: matplotlib's axes; by default the current ones.
             figure: the figure upwards, with its interval of 95 %; by default the second goal, or the first condition's.
             over: a factor: lines over its levels, one for each combination of the others. Two factors: a map. By
                 default the first goal is to the right, and the front is drawn.
 
-        Returns the axes; the title names the factors that varied.
+        Returns:
+            The axes; the title names the factors that varied.
 
-            found.plot(figure="p99_ms", over="job.depth")
+        Raises:
+            SeekwiseError: matplotlib is not installed; no such factor or figure.
+
+        Example:
+            >>> axes = choice.plot(figure="p99_ms", over="job.depth")
         """
         by_default = [*(goal.name for goal in self.goals[1:]), *(one.figure for one in self.conditions), self.goals[0].name]
         name = figure or by_default[0]
@@ -381,14 +456,15 @@ def choose(
 ) -> Choice:
     """Chooses among the cells of a grid: those that keep their limits, and of these the least or the most of something.
 
-    Parameters:
+    Args:
         job: a pattern, a built-in scene, a file, or a text in memory (`fio`, `scene`).
         grid: the cells, as `grid` makes them, with bundles or without.
         keep: for each figure its limits: `<`, `<=`, `>` or `>=` and a number in the figure's unit, or a list of such.
             Figures are columns of a study's `cells`, such as `p99_ms` (milliseconds), `read_iops` (requests a second)
             or `cpu_percent`; or columns, such as `price`.
-        least, most: figures or columns to make small or large. With several, those of `least` come first, and `front`
-            has the cells that no other beats.
+        least: figures or columns to make small. With several goals, those of `least` come first, and `front` has the
+            cells that no other beats.
+        most: figures or columns to make large.
         prices: the price of one drive by its name, which counts for each of `array.drives`; or a function of a cell's
             settings; or a list with a number for each cell. `price` in a bundle is added. It is the column `price`.
         columns: more figures that follow from settings: a function of them, or a number for each cell.
@@ -396,20 +472,26 @@ def choose(
         runs: runs of each cell, 2 or more, on seeds that all cells share.
         out: where runs are kept, a folder or a URL: called again, only missing parts run. By default they are kept until
             the process ends, on this machine.
-        engine, address, storage, set, seed, runtime, progress: as in `sweep`.
+        engine: `"threads"`, `"ray"`, or an `Engine`, as in `sweep`.
+        address: a Ray cluster's address, as in `sweep`.
+        storage: options of fsspec for `out`, as in `sweep`.
+        set: settings of all cells, by their keys.
+        seed: the first seed.
+        runtime: how long each run lasts, such as `"20s"`; by default as the job says.
+        progress: as in `run`.
 
-    Returns a `Choice`. Cells that cannot run are in its `refused`. Raises `SeekwiseError` if no cell can run, or for a
-    figure that does not exist; after Ctrl-C `Interrupted`, whose `partial` is None.
+    Returns:
+        A `Choice`. Cells that cannot run are in its `refused`.
 
-        sw.choose(
-            "file-server",
-            sw.grid(
-                on=["exos-x18", "wd140edfz"],
-                layout={"one": {"array": "none"}, "mirror": {"array": "raid-1", "array.drives": 2, "price": 40}},
-                **{"job.depth": [1, 4]},
-            ),
-            keep={"p99_ms": "< 50"}, least="price", prices={"exos-x18": 289, "wd140edfz": 210}, runtime="20s",
-        )
+    Raises:
+        SeekwiseError: no cell can run; no such figure.
+        Interrupted: after Ctrl-C; its `partial` is None.
+
+    Example:
+        >>> cells = sw.grid({"job.depth": [1, 4]}, on=["barracuda-7200.7-ncq"])
+        >>> limits = {"p99_ms": "< 200"}
+        >>> sw.choose("random-read", cells, keep=limits, most="iops", runs=3, runtime="2s", progress=False).best.levels
+        (('drive', 'barracuda-7200.7-ncq'), ('job.depth', '4'))
     """
     goals = tuple(Goal(name, True) for name in to_words("least", least))
     goals += tuple(Goal(name, False) for name in to_words("most", most))

@@ -475,7 +475,7 @@ class Study(_ManyRuns):
             SeekwiseError: matplotlib is not installed; no such factor or figure.
 
         Example:
-            >>> axes = study.plot(over="job.depth", figure="p99_ms")
+            >>> axes = study.plot(over="cache", figure="p99_ms")
         """
         if over is not None:
             return _plots.draw_study_by_factor(self.cells, over, figure, ax)

@@ -50,15 +50,21 @@ Space = Mapping[str, Choices]
 def span(low: float, high: float, *, step: float | None = None, log: bool = False) -> Span:
     """A range of numbers for `search`.
 
-    Parameters:
-        low, high: both ends, which are included. Whole numbers make whole values.
+    Args:
+        low: the lowest number. Whole numbers make whole values.
+        high: the highest number, which is included.
         step: the distance of its values; for whole numbers 1 by default, else none.
         log: ratios count alike: from 1 to 64, as many trials lie below 8 as above. Not together with `step`; low is
             above 0.
 
-    Returns the range. Raises `SeekwiseError` if it is empty.
+    Returns:
+        The range.
 
-        sw.search("oltp-4k", "exos-x18", {"job.depth": sw.span(1, 256, log=True)}, aims={"iops": lambda run: run.iops})
+    Raises:
+        SeekwiseError: it is empty, or an end is no number.
+
+    Example:
+        >>> depths = sw.span(1, 256, log=True)
     """
     ends = (low, high, *(() if step is None else (step,)))
     if any(isinstance(end, bool) or not isinstance(end, int | float) or not math.isfinite(end) for end in ends):
