@@ -643,7 +643,7 @@ def _to_json(choice: Choice) -> str:
 
 def _call_source(job: Job, grid: Grid, numbers: Mapping[str, tuple[float, ...]], arguments: Mapping[str, object]) -> str:
     """The call that makes a choice, as Python. A column that is a function is written as its numbers."""
-    shown = dict(arguments)
+    shown: dict[str, Any] = dict(arguments)
     if callable(shown["prices"]):
         added = [sum(bundle.price or 0 for bundle in grid.bundles_of(cell)) for cell in grid]
         shown["prices"] = [price - more for price, more in zip(numbers[PRICE], added, strict=True)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from statistics import NormalDist
 
 from seekwise._figures import Interval
@@ -34,9 +33,18 @@ def _central_probability(t: float, degrees: int) -> float:
     return math.sin(angle) * total
 
 
-@lru_cache(maxsize=4096)
+#: Quantiles that were asked for.
+_known: dict[tuple[float, int], float] = {}
+
+
 def student_t(confidence: float, degrees: int) -> float:
     """The t between whose negative and itself a share `confidence` (0 to 1) of Student's distribution lies."""
+    if (confidence, degrees) not in _known:
+        _known[confidence, degrees] = _find_t(confidence, degrees)
+    return _known[confidence, degrees]
+
+
+def _find_t(confidence: float, degrees: int) -> float:
     if degrees >= MANY_DEGREES:
         z = NormalDist().inv_cdf((1 + confidence) / 2)
         return z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
