@@ -23,7 +23,7 @@ LAYOUTS = {
     "raid-5 of 2": {"array": "raid-5", "array.drives": 2, "price": 40},
 }
 
-GRID = sw.grid(on=[DRIVE, "caviar-wd400jb"], layout=LAYOUTS, **{"job.depth": [1, 8]})
+GRID = sw.grid({"job.depth": [1, 8]}, on=[DRIVE, "caviar-wd400jb"], layout=LAYOUTS)
 
 PRICES = {DRIVE: 60, "caviar-wd400jb": 45}
 
@@ -74,11 +74,11 @@ def test_a_bundle_sets_its_keys_together() -> None:
     with pytest.raises(sw.SeekwiseError, match="array is given twice"):
         sw.grid(layout=LAYOUTS, array=["raid-0"])
     with pytest.raises(sw.SeekwiseError, match="expected its settings"):
-        sw.grid(layout={"one": "none"})  # type: ignore[dict-item]
+        sw.grid(layout={"one": "none"})
 
 
 def test_a_sweep_with_bundles_has_the_bytes_of_a_study(here: Path) -> None:
-    grid = sw.grid(on=[DRIVE], layout={name: LAYOUTS[name] for name in ("one", "mirror")}, **{"job.depth": [1, 8]})
+    grid = sw.grid({"job.depth": [1, 8]}, on=[DRIVE], layout={name: LAYOUTS[name] for name in ("one", "mirror")})
     result = sw.sweep("random-read", grid, runs=2, runtime="1s", out="swept", batch=1)
     assert set(result.cells.row(0)) >= {"one"} and "layout" in result.cells.columns
     assert shell(result.command.replace("--out swept", "--out whole"), here).returncode == 0

@@ -58,7 +58,7 @@ def test_equal_stacks_are_one_trial() -> None:
     result = found(space=space, runtime=None, trials=50)
     assert len(result.trials) == 3, "the space has three stacks"
     assert len(result.optuna.trials) > 3
-    by_depth = {trial.params["job.depth"]: set() for trial in result.optuna.trials}
+    by_depth: dict[object, set[tuple[float, ...]]] = {trial.params["job.depth"]: set() for trial in result.optuna.trials}
     for trial in result.optuna.trials:
         by_depth[trial.params["job.depth"]].add(tuple(trial.values))
     assert all(len(values) == 1 for values in by_depth.values())
@@ -75,10 +75,11 @@ def test_ranges() -> None:
     assert sw.span(1, 9, step=4).values == (1, 5, 9)
     parsed = parse_space({"a": (1, 9, 4), "b": (1, 8, 32), "c": (0.5, 2.0), "d": [3], "e": sw.span(1, 64, log=True)})
     assert parsed["a"] == sw.span(1, 9, step=4) and parsed["b"] == (1, 8, 32) and parsed["c"] == sw.span(0.5, 2.0)
-    assert parsed["d"] == (3,) and not parsed["c"].is_whole
+    assert parsed["d"] == (3,)
+    assert isinstance(parsed["c"], sw.Span) and not parsed["c"].is_whole
     for wrong in ({"low": 4, "high": 1}, {"low": 0, "high": 8, "log": True}, {"low": 1, "high": 8, "step": 2, "log": True}):
         with pytest.raises(sw.SeekwiseError, match="expected"):
-            sw.span(**wrong)
+            sw.span(**wrong)  # type: ignore[arg-type]
     result = found(space={"job.depth": sw.span(1, 64, log=True), "drive.firmware.depth": (4, 32, 14)}, trials=16)
     depths = [int(dict(trial.settings)["job.depth"]) for trial in result.trials]
     assert sum(depth <= 8 for depth in depths) >= 4 and max(depths) > 16

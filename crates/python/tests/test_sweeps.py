@@ -644,7 +644,7 @@ def test_ray_with_a_worker_that_is_killed(here: Path, ray_engine: sw.RayEngine, 
         choice = sw.choose("random-read", grid, keep={"p99_ms": "< 60"}, most="iops", runtime="5s", out=out, engine=engine)
         pytest.importorskip("optuna")
         found = sw.search(
-            "random-read", DRIVE, {"job.depth": (1, 8)}, aims={"p99": lambda run: run.p99}, trials=8, runs=1, runtime="1s",
+            "random-read", DRIVE, {"job.depth": (1, 8)}, aims={"p99": lambda run: run.p99 or 0.0}, trials=8, runs=1, runtime="1s",
             out=f"{out}/search", engine=engine,
         )
         return choice.json, found
