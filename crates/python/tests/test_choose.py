@@ -23,7 +23,7 @@ LAYOUTS = {
     "raid-5 of 2": {"array": "raid-5", "array.drives": 2, "price": 40},
 }
 
-GRID = sw.grid({"job.depth": [1, 8]}, on=[DRIVE, "caviar-wd400jb"], layout=LAYOUTS)
+GRID = sw.grid({"layout": LAYOUTS, "job.depth": [1, 8]}, on=[DRIVE, "caviar-wd400jb"])
 
 PRICES = {DRIVE: 60, "caviar-wd400jb": 45}
 

@@ -210,7 +210,7 @@ export const job = {
   stopped: "Stopped.",
   keep: "One setting, one workload, one drive: a verdict with its interval, its cause, and the command that gives the same.",
   limits: "The job was read with these limits:",
-  judged: (metric: string, interval: string) => `, by ${metric} (95\u00a0% interval ${interval})`,
+  judged: (metric: string) => `, by ${metric}`,
   why: "Why: ",
   but: "But: ",
   report: "Open the report",

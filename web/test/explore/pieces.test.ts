@@ -389,8 +389,8 @@ describe("your job", () => {
   });
 
   const answer = (said: string): object => ({
-    json: { said, to: "32", cause: null, beside: [], refused: null },
-    question: "?", command: "seekwise compare", page: "", files: [],
+    json: { said, to: "32", title: "rate", cause: null, beside: [], refused: null },
+    warnings: ["the depth is 1"], question: "?", command: "seekwise compare", page: "", files: [],
   });
 
   it("stops only its own comparison, and a second one ends the first for good", async () => {
@@ -402,7 +402,8 @@ describe("your job", () => {
     await settled();
     expect([slow.stopped(), slow.waiting.length, stop.disabled]).toEqual([1, 1, false]);
     await slow.waiting[0]!.answer(answer("faster"));
-    expect([text(page, ".answer-box .sentence"), stop.disabled]).toEqual(["32: faster", true]);
+    expect([text(page, ".answer-box .sentence"), stop.disabled]).toEqual(["32: faster, by rate", true]);
+    expect(text(page, ".answer-box .faults")).toBe("the depth is 1");
     // Another page asks now.
     void slow.engine.ask({ ask: "drives" });
     stop.disabled = false;

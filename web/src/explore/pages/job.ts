@@ -5,8 +5,6 @@ import { zipSync, strToU8 } from "fflate";
 import { press } from "../../controls";
 import { el } from "../../dom";
 import { save } from "../../download";
-import { ends } from "../../format";
-import type { Interval } from "../../report";
 import { Faults, Stopped } from "../engine";
 import { chooser, command } from "../parts";
 import type { Settings } from "../state";
@@ -47,7 +45,6 @@ interface Answer {
     said: string;
     to: string;
     title: string;
-    ratio: Interval;
     cause: { text: string } | null;
     /** Why nothing differs. */
     unasked?: string;
@@ -194,7 +191,7 @@ function answered({ json, question, warnings, command: words, files, page }: Ans
   return [
     el("p", { class: "soft" }, question),
     warnings.length === 0 ? null : el("p", {}, texts.limits, el("ul", { class: "faults" }, ...warnings.map((one) => el("li", {}, one)))),
-    el("p", { class: "sentence" }, el("strong", {}, json.refused ?? `${json.to}: ${json.said}`), json.refused ? "" : texts.judged(json.title, ends(json.ratio))),
+    el("p", { class: "sentence" }, el("strong", {}, json.refused ?? `${json.to}: ${json.said}`), json.refused ? "" : texts.judged(json.title)),
     ...[json.cause?.text, json.unasked].flatMap((why) => (why ? [el("p", {}, el("strong", {}, texts.why), why)] : [])),
     ...but.map((one) => el("p", {}, el("strong", {}, texts.but), one.text)),
     el(
