@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`disks`] | the disks of hosts: attach, crash, bounce |
 //! | [`fs`] | the functions of turmoil's `fs::shim::tokio::fs` |
-//! | [`file`] | its `File` and `OpenOptions` |
+//! | [`mod@file`] | its `File` and `OpenOptions` |
 //! | [`cascade`] | a service whose retries overload its disk |
 //!
 //! `cargo run --release -p seekwise-example-turmoil-files` runs the service. `docs/embed.md` tells how to use it.
