@@ -76,9 +76,10 @@ pub const ALL: &[Step] = &[
     Step::new("twice", "a study on one core and on two gives equal bytes", |_| twice::twice()),
     Step::new("mutate", "the program with changed inputs of every kind", |_| mutate::check_in_ci()),
     Step::new("readme", "the commands of README and manual, run as written", |_| readme::readme()),
+    Step::new("explore", "the page Explore, and its figures, which are the program's", |_| web::test_explore()),
+    // It writes the page anew, and what holds the page would be built again.
     Step::new("page", "the report page, rebuilt, is the committed one", |_| web::page()),
     Step::new("webtest", "the pages' tests", |_| web::test()),
-    Step::new("explore", "the page Explore, and its figures, which are the program's", |_| web::test_explore()),
 ];
 
 /// The steps that `ci --all` adds, before a release.

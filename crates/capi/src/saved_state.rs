@@ -4,7 +4,7 @@
 //! | bytes | what they are |
 //! |---|---|
 //! | 8 | `SEEKWISE` |
-//! | number | the format: [`FORMAT`] |
+//! | number | the format: `FORMAT` |
 //! | text | the version of the library that saved |
 //! | number | the kind of source: 0 a drive's name, 1 a stack's text, 2 a profile's text, 3 a profile's and a stack's |
 //! | texts | the source |
