@@ -301,6 +301,6 @@ describe.skipIf(PROGRAM === "" || !BROWSER)("in a browser", () => {
     await page.click("#job .go");
     await page.waitForSelector("#job .answer-box .faults", { timeout: 120_000 });
     expect(await page.textContent("#job .answer-box")).toContain("the depth is 1, not 8");
-    expect(await page.textContent("#job .answer-box")).toContain("asks for nothing");
+    expect(await page.textContent("#job .answer-box")).toContain("at most one request in flight");
   }, 180_000);
 });
