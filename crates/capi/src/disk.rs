@@ -42,7 +42,7 @@ pub struct Disk {
     pub(crate) has_panicked: bool,
 }
 
-/// What makes a disk equal to another that has not been called either.
+/// The source of a disk and its seed: two disks of one origin that were not called yet are equal.
 #[derive(Clone)]
 struct DiskOrigin {
     source: DiskSource,

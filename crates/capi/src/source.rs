@@ -1,4 +1,4 @@
-//! What a disk is opened from: a built-in drive, the text of a stack file, or a profile of the caller's own. No file is opened here.
+//! The source that a disk is opened from: a built-in drive, the text of a stack file, or a profile of the caller's own. No file is opened here.
 
 use seekwise_disk::block::Device;
 use seekwise_disk::rng::Seed;
@@ -13,7 +13,7 @@ const STACK_FILE: &str = "stack.toml";
 /// The profile's name in errors, and the drive's in a stack above it.
 const PROFILE_FILE: &str = "profile.toml";
 
-/// What a disk is opened from.
+/// The source of a disk: a name or texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiskSource {
     /// A built-in drive by name, with nothing above it.

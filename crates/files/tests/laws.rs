@@ -45,7 +45,7 @@ fn build_device(kind: Kind, seed: u64) -> Box<dyn Device> {
     Stack::bare(profile).build(Seed(seed))
 }
 
-/// What an operation in flight will promise, or must answer.
+/// An operation in flight: its promise once it has ended, or the answer that it must give.
 enum Expected {
     Nothing,
     Promise { file: u32, step: u64, with_names: bool },

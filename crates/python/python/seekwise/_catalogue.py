@@ -1,4 +1,4 @@
-"""What is built in, as tables: the lists of the commands `drives`, `patterns`, `keys` and `studies`."""
+"""The built-in lists as tables: those of the commands `drives`, `patterns`, `keys` and `studies`."""
 
 from __future__ import annotations
 

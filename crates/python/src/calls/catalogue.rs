@@ -1,4 +1,4 @@
-//! What is built in, as tables: drives, patterns with jobs and scenes, keys, studies. They hold what the commands of the
+//! The built-in lists as tables: drives, patterns with jobs and scenes, keys, studies. They hold what the commands of the
 //! same names list.
 
 use pyo3::prelude::*;
