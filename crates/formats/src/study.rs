@@ -151,6 +151,15 @@ pub struct Factor {
     pub bundle: Vec<Bundle>,
 }
 
+/// How tables have the levels of a factor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LevelKind {
+    /// As whole numbers.
+    Count,
+    Figure,
+    Text,
+}
+
 /// A named level that sets several keys.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -393,6 +402,18 @@ impl Factor {
         keyed.chain(self.bundle.iter().map(|bundle| bundle.name.clone())).collect()
     }
 
+    /// The first kind that all of its levels are.
+    pub fn level_kind(&self) -> LevelKind {
+        let names = self.level_names();
+        // `nan` and `inf` are words here.
+        let is_finite = |word: &String| word.parse::<f64>().is_ok_and(f64::is_finite);
+        match () {
+            () if names.iter().all(|word| word.parse::<i64>().is_ok()) => LevelKind::Count,
+            () if names.iter().all(is_finite) => LevelKind::Figure,
+            () => LevelKind::Text,
+        }
+    }
+
     /// The classes, each with the indices of its levels in [`level_names`](Factor::level_names).
     pub fn class_places(&self) -> Vec<(String, Vec<usize>)> {
         let levels = self.level_names();
@@ -416,6 +437,17 @@ mod tests {
         let study = parse("s.toml", SMALL).unwrap();
         assert_eq!((study.runs, study.seed, study.runtime.map(|r| r.nanos)), (5, 1, Some(1_000_000_000)));
         assert_eq!(study.factor[0].level_names(), ["1", "8"]);
+    }
+
+    #[test]
+    fn levels_are_numbers_where_all_are() {
+        let kind = |levels: &[&str]| {
+            Factor::for_key("k", &levels.iter().map(|level| (*level).to_owned()).collect::<Vec<_>>()).level_kind()
+        };
+        assert_eq!(kind(&["1", "32"]), LevelKind::Count);
+        assert_eq!(kind(&["1", "2.5"]), LevelKind::Figure);
+        assert_eq!(kind(&["1", "on"]), LevelKind::Text);
+        assert_eq!(kind(&["nan", "1"]), LevelKind::Text);
     }
 
     /// A key of a file as its value is printed: defaults are not, a level is a text, and an expression ends where it ends.

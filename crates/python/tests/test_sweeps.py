@@ -278,7 +278,7 @@ def test_a_part_that_somebody_changed_is_made_again(here: Path, caplog: pytest.L
     wholes = [part.read_bytes() for part in parts]
     chance, tried, left = random.Random(44), 0, int(os.environ.get("SEEKWISE_PARTS", "240"))
     while tried < left:
-        wrong = set()
+        wrong: set[str] = set()
         for part, whole in zip(parts, wholes, strict=True):
             file = changed(chance, whole, chance.choice(wholes))
             part.write_bytes(file)
@@ -295,7 +295,7 @@ def test_a_part_that_somebody_changed_is_made_again(here: Path, caplog: pytest.L
 def test_parts_are_tables_for_others(here: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
     result = swept("out")
-    runs = duckdb.sql("""select cell, run, "level.drive", "level.job.depth"::int, iops, p99_ms, record
+    runs = duckdb.sql("""select cell, run, "level.drive", "level.job.depth", iops, p99_ms, record
                          from 'out/parts/*.parquet' order by cell, run""").fetchall()
     names = result.cells.columns
     wanted = [names.index(name) for name in ("cell", "run", "drive", "job.depth", "iops", "p99_ms")]

@@ -7,7 +7,8 @@ mod part;
 
 use std::path::Path;
 
-use seekwise_formats::study::{Factor, Sampling, Study, parse};
+pub use seekwise_formats::study::{Bundle, Factor, LevelKind};
+use seekwise_formats::study::{Sampling, Study, parse};
 use seekwise_lab::digest::sha256;
 use seekwise_lab::plan::Cell;
 use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
@@ -19,7 +20,7 @@ use crate::bounds::Bounds;
 use crate::error::Error;
 use crate::execute::{Progress, make_runs};
 use crate::observer::Observer;
-use crate::reading::Files;
+use crate::reading::{Files, display_name};
 use crate::results::{ResultFolder, parse_record_lines, record_line};
 use crate::seal::LineFault;
 use crate::setup::Setup;
@@ -31,10 +32,10 @@ use crate::study_plan::{self, PlannedStudy};
 ///
 /// ```
 /// use seekwise::Setup;
-/// use seekwise::sweep::{SweepFactor, SweepPlan};
+/// use seekwise::sweep::{Factor, SweepPlan};
 ///
 /// let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s");
-/// let depths = SweepFactor { key: "job.depth".to_owned(), levels: vec!["1".to_owned(), "8".to_owned()] };
+/// let depths = Factor::for_key("job.depth", &["1".to_owned(), "8".to_owned()]);
 /// let plan = SweepPlan::of_setup(&setup, &[depths], 1)?;
 /// let parts = plan.parts(1);
 /// assert_eq!(parts.len(), 2);
@@ -57,12 +58,16 @@ pub struct SweepPlan {
     files: Files,
 }
 
-/// A setting, and the values with which the job runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SweepFactor {
-    /// The dotted key; `drive` for the drive.
-    pub key: String,
-    pub levels: Vec<String>,
+/// The title, which names what varies, and the question. A drive that varies is not that of the setup.
+fn title_and_question(setup: &Setup, factors: &[Factor]) -> (String, String) {
+    let varied = |factor: &&Factor| factor.level_names().len() > 1;
+    let names: Vec<&str> = factors.iter().filter(varied).map(|factor| factor.name.as_str()).collect();
+    let setup_title = if names.contains(&"drive") { display_name(&setup.job).to_owned() } else { setup.title() };
+    let Some((last, others)) = names.split_last() else {
+        return (setup_title.clone(), format!("How fast is {setup_title}?"));
+    };
+    let list = if others.is_empty() { (*last).to_owned() } else { format!("{} and {last}", others.join(", ")) };
+    (format!("{setup_title}, by {list}"), format!("How does the speed of {setup_title} depend on {list}?"))
 }
 
 /// Successive cells of a plan.
@@ -77,11 +82,13 @@ pub struct SweepPart {
 }
 
 impl SweepPlan {
-    /// Plans a job on a target, with each combination of levels, and so many runs of each.
-    pub fn of_setup(setup: &Setup, factors: &[SweepFactor], runs: u32) -> Result<SweepPlan, Error> {
-        let question = format!("How fast is {} in each of these?", setup.title());
+    /// Plans a job on a target, with each combination of levels, and so many runs of each. The key `drive` stands for
+    /// the drive.
+    pub fn of_setup(setup: &Setup, factors: &[Factor], runs: u32) -> Result<SweepPlan, Error> {
+        let (title, question) = title_and_question(setup, factors);
         let mut study = setup.study(setup.cell()?, question, runs)?;
-        study.factor = factors.iter().map(|factor| Factor::for_key(&factor.key, &factor.levels)).collect();
+        study.title = title;
+        study.factor = factors.to_vec();
         let text = study.to_text();
         SweepPlan::from_planned(&setup.files, text, study_plan::plan_built(&setup.files, "sweep", study)?)
     }
@@ -198,11 +205,10 @@ impl SweepPlan {
 
     /// The bytes of a part's file with these records; an error if the file would be too large.
     fn encode_part(&self, part: &SweepPart, study: &Study, records: &[RunRecord]) -> Result<Vec<u8>, String> {
-        let factors: Vec<String> = study.factor.iter().map(|factor| factor.name.clone()).collect();
         let levels = |record: &RunRecord| &self.made.cells[record.cell].cell.levels[..];
         let run = |record| PartRun { levels: levels(record), record, line: record_line(record) };
         let runs: Vec<_> = records.iter().map(run).collect();
-        PartRuns { name: &part.name, factors: &factors, runs: &runs }.encode_file()
+        PartRuns { name: &part.name, factors: &study.factor, runs: &runs }.encode_file()
     }
 
     /// The most bytes that a part's file may have.

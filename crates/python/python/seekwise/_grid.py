@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from seekwise._error import SeekwiseError
@@ -42,6 +42,7 @@ class Grid:
     """Factors and their levels: each combination is a cell. The first factor varies slowest.
 
     Iterating yields a dictionary a cell: the level of each factor, as a word. `len` counts cells without making them.
+    `grid` makes one.
     """
 
     #: The names of the levels, by factor: a dotted key, or the name of a bundle.
@@ -61,14 +62,57 @@ class Grid:
             yield dict(zip(keys, values, strict=True))
 
     def bundles_of(self, cell: Mapping[str, str]) -> list[Bundle]:
-        """The bundles of a cell."""
+        """The bundles of a cell.
+
+        Parameters:
+            cell: the level of each factor.
+
+        Returns:
+            the bundle of each factor that has bundles, in order.
+
+        Raises:
+            StopIteration: a bundle of this name is not in the grid.
+
+        >>> layouts = sw.grid(layout={"one": {"array": "none"}, "two": {"array": "raid-1", "array.drives": 2}})
+        >>> layouts.bundles_of({"layout": "two"})[0].settings
+        (('array', 'raid-1'), ('array.drives', '2'))
+        """
         return [next(one for one in bundles if one.name == cell[factor]) for factor, bundles in self.bundles]
 
     def settings(self, cell: Mapping[str, str]) -> dict[str, str]:
-        """The dotted keys that a cell sets, those of its bundles included."""
+        """The dotted keys that a cell sets, those of its bundles included.
+
+        Parameters:
+            cell: the level of each factor.
+
+        Returns:
+            the values of the keys, as words.
+
+        Raises:
+            StopIteration: a bundle of this name is not in the grid.
+
+        >>> layouts = sw.grid({"job.depth": [1, 4]}, layout={"one": {"array": "none"}})
+        >>> [layouts.settings(cell) for cell in layouts]
+        [{'job.depth': '1', 'array': 'none'}, {'job.depth': '4', 'array': 'none'}]
+        """
         names = dict(self.bundles)
         plain = {key: level for key, level in cell.items() if key not in names}
         return plain | dict(setting for bundle in self.bundles_of(cell) for setting in bundle.settings)
+
+    def factors(self) -> list[tuple[str, Sequence[str] | Sequence[tuple[str, Words]]]]:
+        """The factors as plans take them.
+
+        Returns:
+            each factor with its levels, or with its bundles and their settings.
+
+        Raises:
+            nothing.
+
+        >>> sw.grid({"job.depth": [1, 4]}).factors()
+        [('job.depth', ('1', '4'))]
+        """
+        bundles = {factor: [(one.name, one.settings) for one in of_factor] for factor, of_factor in self.bundles}
+        return [(factor, bundles.get(factor, values)) for factor, values in self.levels]
 
     @property
     def varied(self) -> tuple[str, ...]:
@@ -76,7 +120,17 @@ class Grid:
         return tuple(key for key, values in self.levels if len(values) > 1)
 
     def to_source(self) -> str:
-        """The expression of Python that makes this grid."""
+        """The expression of Python that makes this grid.
+
+        Returns:
+            source text; evaluated, it is an equal grid.
+
+        Raises:
+            nothing.
+
+        >>> sw.grid({"job.depth": [1, 4]}).to_source()
+        'sw.grid({"job.depth": ["1", "4"]})'
+        """
         bundles = {
             factor: {one.name: dict(one.settings) | ({} if one.price is None else {PRICE: one.price}) for one in levels}
             for factor, levels in self.bundles
@@ -139,13 +193,19 @@ def grid(
         on: drives, profiles or stack files: the factor `drive`, which varies slowest.
         more: further factors, as in `levels`.
 
-    Returns the grid. Raises `SeekwiseError` if a factor has no level or a key is set twice.
+    Returns:
+        the grid.
 
-        sw.grid(
-            on=["exos-x18", "wd140edfz"],
-            layout={"raid-6 of 8": {"array": "raid-6", "array.drives": 8}, "one": {"array": "none"}},
-            **{"job.depth": [1, 4, 16]},
-        )
+    Raises:
+        SeekwiseError: a factor has no level, or a key is set twice.
+
+    >>> cells = sw.grid(
+    ...     on=["exos-x18", "wd140edfz"],
+    ...     layout={"raid-6 of 8": {"array": "raid-6", "array.drives": 8}, "one": {"array": "none"}},
+    ...     **{"job.depth": [1, 4, 16]},
+    ... )
+    >>> len(cells), cells.varied
+    (12, ('drive', 'layout', 'job.depth'))
     """
     varied: list[tuple[str, object]] = [] if on is None else [("drive", on)]
     varied += [*(levels or {}).items(), *more.items()]

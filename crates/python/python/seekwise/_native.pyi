@@ -213,9 +213,11 @@ class Plan:
 
     @staticmethod
     def of_setup(
-        setup: SetupCall, factors: Sequence[tuple[str, Sequence[str]]], runs: int
+        setup: SetupCall,
+        factors: Sequence[tuple[str, Sequence[str] | Sequence[tuple[str, Sequence[tuple[str, str]]]]]],
+        runs: int,
     ) -> Plan:
-        """The plan of a job on a target with each combination of levels."""
+        """The plan of a job on a target with each combination of levels: values, or bundles with their settings."""
     @staticmethod
     def of_study(name: str) -> Plan:
         """The plan of a study: a file, or a built-in one."""
@@ -259,6 +261,10 @@ def program(words: Sequence[str]) -> int:
 
 def write_file(path: Path, content: bytes) -> None:
     """Writes a file whole or not at all, under the rules of all outputs; one that is there is replaced."""
+def student_t(confidence: float, degrees: float) -> float:
+    """The t between whose negative and itself a share `confidence` (0 to 1) of Student's distribution with so many
+    degrees of freedom (1 or more) lies."""
+
 def table_of_bytes(bytes: bytes) -> Table:
     """A table of the bytes of an Arrow IPC stream, as `Table.to_bytes` writes them."""
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from seekwise import _progress
-from seekwise._arguments import SetupCall
 from seekwise._calls import to_study_or_review
 from seekwise._engines import Engine, Work, engine_by_name
 from seekwise._error import SeekwiseError, keeping
@@ -25,7 +24,7 @@ from seekwise._grid import File, Grid, GridPlanner, target_of
 from seekwise._native import Plan
 from seekwise._progress import Progress, ProgressFunction
 from seekwise._results import Study
-from seekwise._setup import Job, PartWords, Settings, Target, Text, path_text, setup_call
+from seekwise._setup import Job, PartWords, Settings, Target, path_text, setup_call
 from seekwise._stores import (
     RESULT_FILES,
     Store,
@@ -35,7 +34,6 @@ from seekwise._stores import (
     local_folder,
     printable_url,
     store_at,
-    temporary_folder,
 )
 
 #: The seconds that a part is to take: long compared with sending it, and short if it is lost.
@@ -89,7 +87,7 @@ def sweep(
 
     Parameters:
         job: a pattern, a built-in scene, a file, or a text in memory (`fio`, `scene`).
-        grid: the cells, as `grid` makes them. A grid with bundles needs a job that is no text in memory.
+        grid: the cells, as `grid` makes them.
         on: a drive, a profile, a stack file or a `stack`, if the grid has no drives.
         out: a folder, or a URL that fsspec opens, such as `s3://bucket/sweep`. Parts are kept there as they end: called
             again, after whatever end, a sweep makes only those that are missing.
@@ -105,12 +103,18 @@ def sweep(
         force: replaces results of another study in `out`.
         progress: a bar, none (False), or a function.
 
-    Returns a `Study`, whose bytes are equal for equal arguments, whatever the engine. Raises `SeekwiseError`: a cell
-    that cannot run is named by its levels; `choose` leaves such cells out. After Ctrl-C, `Interrupted.partial` has the
-    runs of the parts that ended.
+    Returns:
+        a `Study`, whose bytes are equal for equal arguments, whatever the engine.
 
-        g = sw.grid(on=["exos-x18", "wd140edfz"], **{"job.depth": range(1, 9)})
-        sw.sweep("file-server", g, runs=3, runtime="5s", out="swept").cells
+    Raises:
+        SeekwiseError: a cell cannot run, and is named by its levels (`choose` leaves such cells out), or `out` holds
+            other results.
+        Interrupted: Ctrl-C; its `partial` has the runs of the parts that ended.
+
+    >>> cells = sw.grid(on=["exos-x18", "wd140edfz"], **{"job.depth": [1, 8]})
+    >>> swept = sw.sweep("random-read", cells, runs=2, runtime="1s", out="swept", progress=False)
+    >>> swept.title, len(swept.cells)
+    ('random-read, by drive and job.depth', 8)
     """
     plan = _plan_grid(job, grid, on, set, seed, runtime, runs)
     return make_results(plan, path_text(out), engine, address, storage, batch, force, progress)
@@ -120,12 +124,10 @@ def _plan_grid(
     job: Job, grid: Grid, on: Target | None, set: Settings | None, seed: int, runtime: str | None, runs: int
 ) -> Plan:
     """The plan of all cells of a grid. An error about some of them names one."""
-    if grid.bundles and isinstance(job, Text):
-        raise SeekwiseError("a grid with bundles needs a job in a file, of which a study can be made; found a text in memory")
     target = target_of(on, grid.settings(next(iter(grid))))
     try:
         setup = setup_call(job, target, set, seed, runtime)
-        return _plan_bundles(setup, grid, runs) if grid.bundles else Plan.of_setup(setup, list(grid.levels), runs)
+        return Plan.of_setup(setup, grid.factors(), runs)
     except SeekwiseError as error:
         if len(grid) == 1 or len(grid) > MAX_CELLS_TO_NAME:
             raise
@@ -136,23 +138,6 @@ def _plan_grid(
         levels = ", ".join(f"{key}={level}" for key, level in refused[0].levels if key in grid.varied)
         why = f"{levels}: {refused[0].why}\n{len(refused)} of {len(grid)} cells cannot run; `choose` leaves them out"
         raise SeekwiseError(why, error.diagnostics) from error
-
-
-def _plan_bundles(setup: SetupCall, grid: Grid, runs: int) -> Plan:
-    """The plan of a grid with bundles: the text of its study, which is read as a file."""
-    bundles = dict(grid.bundles)
-    text = Plan.of_setup(setup, [], runs).study
-    for factor, levels in grid.levels:
-        text += f"\n[[factor]]\nname = {json.dumps(factor)}\n"
-        if factor not in bundles:
-            text += f"key = {json.dumps(factor)}\nlevels = {json.dumps(levels)}\n"
-        for bundle in bundles.get(factor, ()):
-            text += f"\n[[factor.bundle]]\nname = {json.dumps(bundle.name)}\n"
-            text += "".join(f"set.{json.dumps(key)} = {json.dumps(word)}\n" for key, word in bundle.settings)
-    with temporary_folder() as folder:
-        file = Path(folder, "study.toml")
-        file.write_text(text, encoding="utf-8")
-        return Plan.of_study(str(file))
 
 
 def sweep_study(
@@ -170,12 +155,23 @@ def sweep_study(
 
     Parameters:
         study: a file, or the name of a built-in study.
-        out, engine, address, storage, batch, force, progress: as in `sweep`.
+        out: a folder, or a URL that fsspec opens. Parts are kept there as they end, and are not made again.
+        engine: `threads`, `ray`, or an object with the three methods of `Engine`.
+        address: the address of a Ray cluster; by default that of `RAY_ADDRESS`.
+        storage: fsspec's options for `out`.
+        batch: the number of cells in a part; by default some ten seconds' worth.
+        force: replaces results of another study in `out`.
+        progress: a bar, none (False), or a function.
 
-    Returns a `Study` with the bytes that `seekwise study --fixed` would write. Raises `SeekwiseError`, among others for
-    a study in real time; after Ctrl-C, `Interrupted`.
+    Returns:
+        a `Study` with the bytes that `seekwise study --fixed` would write.
 
-        sw.sweep_study("ncq-alone", out="out").comparisons
+    Raises:
+        SeekwiseError: the study has an error, runs in real time, or `out` holds other results.
+        Interrupted: Ctrl-C; its `partial` has the runs of the parts that ended.
+
+    >>> sw.sweep_study("study.toml", out="swept-study", progress=False).title
+    't'
     """
     return make_results(Plan.of_study(path_text(study)), path_text(out), engine, address, storage, batch, force, progress)
 

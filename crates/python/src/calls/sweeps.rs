@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
-use seekwise::sweep::{SweepFactor, SweepPart, SweepPlan};
+use seekwise::sweep::{Bundle, Factor, SweepPart, SweepPlan};
 
 use super::{CallArgument, SetupCall, StudyTuple, process_files, study_tuple};
 use crate::boundary::fault;
@@ -14,6 +14,28 @@ use crate::boundary::watch::{CancelFlag, run_watched};
 
 /// A part as a Python tuple: the first cell, the cell after the last, the name of the file.
 type PartTuple = (usize, usize, String);
+
+/// A factor's levels as Python has them.
+#[derive(FromPyObject)]
+enum FactorLevels {
+    /// Values of the key that the factor is named by.
+    Values(Vec<String>),
+    /// Named levels, each with its settings.
+    Bundles(Vec<(String, Vec<(String, String)>)>),
+}
+
+impl FactorLevels {
+    fn into_factor(self, name: &str) -> Factor {
+        let bundle = |(name, settings): (String, Vec<(String, String)>)| Bundle {
+            name,
+            set: settings.into_iter().map(|(key, value)| (key, value.into())).collect(),
+        };
+        match self {
+            FactorLevels::Values(levels) => Factor::for_key(name, &levels),
+            FactorLevels::Bundles(bundles) => Factor::of_bundles(name, bundles.into_iter().map(bundle).collect()),
+        }
+    }
+}
 
 /// The plan of a sweep. It is made of texts, so that it can be sent to other machines.
 #[pyclass(frozen, module = "seekwise._native")]
@@ -26,11 +48,11 @@ impl Plan {
     fn of_setup(
         py: Python<'_>,
         setup: CallArgument<SetupCall>,
-        factors: Vec<(String, Vec<String>)>,
+        factors: Vec<(String, FactorLevels)>,
         runs: u32,
     ) -> PyResult<Plan> {
         let CallArgument(setup) = setup;
-        let factors: Vec<SweepFactor> = factors.into_iter().map(|(key, levels)| SweepFactor { key, levels }).collect();
+        let factors: Vec<Factor> = factors.into_iter().map(|(name, levels)| levels.into_factor(&name)).collect();
         run_watched(py, None, None, |_| SweepPlan::of_setup(&setup.to_setup(), &factors, runs).map(Plan))
     }
 

@@ -17,12 +17,13 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type};
+use seekwise_formats::study::{Factor, LevelKind};
 use seekwise_lab::provenance::ProgramVersion;
 use seekwise_lab::run::RunRecord;
 use snap::raw::{Decoder, decompress_len};
 
 /// The version of the columns.
-const SCHEMA: &str = "2";
+const SCHEMA: &str = "3";
 
 /// The text before the place of the lines in the metadata; the place is their first byte, a plus, and how many bytes
 /// they have.
@@ -52,8 +53,7 @@ pub fn max_file_bytes(runs: usize) -> usize {
 pub(crate) struct PartRuns<'a> {
     /// The part's name.
     pub name: &'a str,
-    /// The names of the factors.
-    pub factors: &'a [String],
+    pub factors: &'a [Factor],
     pub runs: &'a [PartRun<'a>],
 }
 
@@ -97,8 +97,13 @@ impl PartRuns<'_> {
             column("run", "the run of its cell", counts(|run| i64::from(run.run))),
         ];
         for (index, factor) in self.factors.iter().enumerate() {
-            let levels = self.runs.iter().map(|run| text(&run.levels[index])).collect();
-            columns.push(column(&format!("level.{factor}"), "a factor's level", ColumnValues::Texts(levels)));
+            let levels = self.runs.iter().map(|run| &run.levels[index]);
+            let values = match factor.level_kind() {
+                LevelKind::Count => ColumnValues::Counts(levels.map(|level| level.parse().expect("a count")).collect()),
+                LevelKind::Figure => ColumnValues::Figures(levels.map(|level| level.parse().ok()).collect()),
+                LevelKind::Text => ColumnValues::Texts(levels.map(|level| text(level)).collect()),
+            };
+            columns.push(column(&format!("level.{}", factor.name), "a factor's level", values));
         }
         columns.extend([
             column("elapsed_s", "s; time counted", figures(|run| Some(run.elapsed_s))),

@@ -9,10 +9,33 @@ use crate::study::{StudyOptions, study};
 
 fn plan() -> SweepPlan {
     let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s");
-    let levels = |levels: &[&str]| levels.iter().map(|level| (*level).to_owned()).collect();
+    let levels = |levels: &[&str]| levels.iter().map(|level| (*level).to_owned()).collect::<Vec<_>>();
     let factors = [("job.depth", &["1", "4", "8"][..]), ("drive.cache.write_back", &["true", "false"])];
-    let factors = factors.map(|(key, all)| SweepFactor { key: key.to_owned(), levels: levels(all) });
+    let factors = factors.map(|(key, all)| Factor::for_key(key, &levels(all)));
     SweepPlan::of_setup(&setup, &factors, 2).unwrap()
+}
+
+/// A title says what varies, and names no drive where drives vary.
+#[test]
+fn titles_name_what_varies() {
+    let study = |plan: &SweepPlan| parse("s.toml", &plan.study).unwrap();
+    let depths_and_caches = study(&plan());
+    assert_eq!(
+        (&depths_and_caches.title[..], &depths_and_caches.question[..]),
+        (
+            "random-read on barracuda-7200.7-ncq, by job.depth and drive.cache.write_back",
+            "How does the speed of random-read on barracuda-7200.7-ncq depend on job.depth and drive.cache.write_back?"
+        )
+    );
+    let set = |array: &str| toml::Table::from_iter([("array".to_owned(), array.into())]);
+    let bundle = |name: &str, array| Bundle { name: name.to_owned(), set: set(array) };
+    let layouts = Factor::of_bundles("layout", vec![bundle("one", "none"), bundle("mirror", "raid-1")]);
+    let one = Factor::for_key("job.depth", &["4".to_owned()]);
+    let drives = Factor::for_key("drive", &["exos-x18".to_owned(), "wd140edfz".to_owned()]);
+    let setup = Setup::new("random-read", "exos-x18").with_runtime("1 s");
+    let titled = |factors: &[Factor]| study(&SweepPlan::of_setup(&setup, factors, 1).unwrap()).title;
+    assert_eq!(titled(&[drives, layouts, one.clone()]), "random-read, by drive and layout");
+    assert_eq!(titled(&[one]), "random-read on exos-x18");
 }
 
 #[test]
@@ -29,8 +52,8 @@ fn what_is_sampled_until_decided_is_no_sweep() {
 #[test]
 fn a_plan_that_is_beyond_the_machine_is_refused_before_it_is_sent() {
     let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s");
-    let levels = (1..=64).map(|depth| depth.to_string()).collect();
-    let depths = SweepFactor { key: "job.depth".to_owned(), levels };
+    let levels: Vec<String> = (1..=64).map(|depth| depth.to_string()).collect();
+    let depths = Factor::for_key("job.depth", &levels);
     let refused = SweepPlan::of_setup(&setup, &[depths], 1_000_000).map(drop).unwrap_err().to_string();
     let [much, whose] = ["this may take up to 2097.", "a quarter of the machine's"];
     assert!(refused.starts_with(much) && refused.contains(whose), "{refused}");
