@@ -32,7 +32,7 @@ pub mod summary;
 pub mod verdict;
 
 pub use histogram::{Histogram, Percentile};
-pub use interval::{Interval, PairError, PairedRatios, adjust_holm, deviation, mean_interval};
+pub use interval::{Interval, PairError, PairedRatios, adjust_holm, deviation, mean_interval, t_quantile};
 pub use quality::{Ceiling, Flag};
 pub use sequential::{SequentialJudgement, SequentialTest, judge_sequentially};
 pub use summary::{RequestKind, RequestTally, RunRecorder, RunTally, TallySummary};

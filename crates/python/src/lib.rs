@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use seekwise::Error;
 use seekwise::answer::ProgramVersion;
+use seekwise::compare::t_quantile;
 use seekwise::outputs::write_whole;
 
 /// Runs the program `seekwise`, `words` being its name and its arguments; returns its exit code.
@@ -33,6 +34,13 @@ fn program(py: Python<'_>, words: Vec<OsString>) -> u8 {
 fn write_file(py: Python<'_>, path: PathBuf, content: Vec<u8>) -> PyResult<()> {
     let written = py.detach(|| write_whole(&path, &content, true));
     written.map_err(|why| boundary::fault::to_exception(py, &Error::of_file(&path, &why)))
+}
+
+/// The t between whose negative and itself a share `confidence` (0 to 1) of Student's distribution with so many degrees
+/// of freedom (1 or more) lies.
+#[pyfunction]
+fn student_t(confidence: f64, degrees: f64) -> f64 {
+    t_quantile((1.0 - confidence) / 2.0, degrees)
 }
 
 /// Runs, comparisons, studies and sweeps of the library.
@@ -49,6 +57,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<disk::values::DiskLanding>()?;
     module.add_function(wrap_pyfunction!(program, module)?)?;
     module.add_function(wrap_pyfunction!(write_file, module)?)?;
+    module.add_function(wrap_pyfunction!(student_t, module)?)?;
     module.add_function(wrap_pyfunction!(tables::table::table_of_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(calls::run, module)?)?;
     module.add_function(wrap_pyfunction!(calls::compare, module)?)?;

@@ -42,7 +42,7 @@ pub use seekwise_lab::finding::{Cause, Evidence, Finding, HiddenWork, OverallCom
 
 /// The judgement of a difference, and the words for it.
 pub use seekwise_lab::outcome::{DifferenceWords, Outcome, ratio_text};
-pub use seekwise_lab::stats::{Interval, Judgement, Verdict};
+pub use seekwise_lab::stats::{Interval, Judgement, Verdict, t_quantile};
 
 /// A comparison to make.
 #[derive(Clone, Debug)]

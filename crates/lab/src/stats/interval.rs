@@ -26,7 +26,7 @@ fn student_t(degrees: f64) -> StudentsT {
 ///
 /// The computation is in the lower tail, whose small probabilities floating point holds exactly, and mirrored. The library's inversion
 /// fails with 1 degree below a probability of 1e-7, and loses digits from 10^6 degrees on; the tests mark the sound range.
-pub(crate) fn t_quantile(upper_tail: f64, degrees: f64) -> f64 {
+pub fn t_quantile(upper_tail: f64, degrees: f64) -> f64 {
     -student_t(degrees).inverse_cdf(upper_tail)
 }
 

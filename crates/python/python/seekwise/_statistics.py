@@ -1,63 +1,16 @@
-"""Student's t: intervals of means, and the number of runs that would decide on which side of a limit a mean lies. It
-knows no runs. Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.5 and 26.7."""
+"""Intervals of means by Student's t, and the number of runs that would decide on which side of a limit a mean lies. It
+knows no runs. The quantiles are the laboratory's."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
 
 from seekwise._figures import Interval
+from seekwise._native import student_t
 
 #: More runs than these are not worth a forecast.
 MAX_FORECAST_RUNS = 10_000
-
-#: From this many degrees of freedom on, the expansion about the normal quantile is right to six digits.
-MANY_DEGREES = 200
-
-
-def _central_probability(t: float, degrees: int) -> float:
-    """The probability that Student's t lies between -t and t: the finite series of 26.7.3 and 26.7.4."""
-    angle = math.atan2(t, math.sqrt(degrees))
-    cosine_squared = math.cos(angle) ** 2
-    if degrees % 2:
-        term = total = math.cos(angle) if degrees > 1 else 0.0
-        for step in range(3, degrees - 1, 2):
-            term *= cosine_squared * (step - 1) / step
-            total += term
-        return 2 / math.pi * (angle + math.sin(angle) * total)
-    term = total = 1.0
-    for step in range(2, degrees - 1, 2):
-        term *= cosine_squared * (step - 1) / step
-        total += term
-    return math.sin(angle) * total
-
-
-#: Quantiles that were asked for.
-_known: dict[tuple[float, int], float] = {}
-
-
-def student_t(confidence: float, degrees: int) -> float:
-    """The t between whose negative and itself a share `confidence` (0 to 1) of Student's distribution lies."""
-    if (confidence, degrees) not in _known:
-        _known[confidence, degrees] = _find_t(confidence, degrees)
-    return _known[confidence, degrees]
-
-
-def _find_t(confidence: float, degrees: int) -> float:
-    if degrees >= MANY_DEGREES:
-        z = NormalDist().inv_cdf((1 + confidence) / 2)
-        return z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
-    low, high = 0.0, 1.0
-    while _central_probability(high, degrees) < confidence and high < 1e9:
-        low, high = high, 2 * high
-    for _ in range(60):
-        middle = (low + high) / 2
-        if _central_probability(middle, degrees) < confidence:
-            low = middle
-        else:
-            high = middle
-    return high
 
 
 def each_of(count: int, confidence: float = 0.95) -> float:

@@ -15,7 +15,7 @@ use crate::catalogue;
 use crate::fit::parameter::{Parameter, ParameterDomain, changed_settings};
 use crate::fit::points::normal_deviate;
 use crate::fit::ranges;
-use crate::stats::interval::t_quantile;
+use crate::stats::t_quantile;
 
 /// Drives that a profile carries: the range of 20 covers a further one with a probability of 19/21, about 90 %.
 pub const DRAWS: usize = 20;
