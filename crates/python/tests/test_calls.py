@@ -384,7 +384,7 @@ def test_two_threads_run_at_once() -> None:
 def test_control_c_ends_a_run() -> None:
     told: list[int] = []
     with interrupted_when(lambda: told) as ended, pytest.raises(KeyboardInterrupt):
-        sw.run("random-read", on="exos-x18", runtime="10000h", progress=lambda _, done, *__: told.append(done))
+        sw.run("random-read", on="exos-x18", runtime="10000h", progress=lambda _total, done, _unit, _doing: told.append(done))
     assert ended()
 
 
@@ -485,7 +485,7 @@ def test_what_was_there_before_is_not_what_came_of_a_study(here: Path, monkeypat
 def test_control_c_ends_power_cuts() -> None:
     told: list[int] = []
     with interrupted_when(lambda: told) as ended, pytest.raises(KeyboardInterrupt):
-        sw.power_cut("random-write", on=DRIVE, cuts=1000, runtime="10000h", progress=lambda _, done, *__: told.append(done))
+        sw.power_cut("random-write", on=DRIVE, cuts=1000, runtime="10000h", progress=lambda _total, done, _unit, _doing: told.append(done))
     assert ended()
 
 
@@ -523,7 +523,11 @@ def test_control_c_keeps_the_points_of_a_fit_that_goes_nowhere(here: Path, monke
 
 def test_progress_is_told_and_its_exceptions_end_the_work() -> None:
     told: list[tuple[int | None, int, str, str]] = []
-    sw.run("random-read", on=DRIVE, runtime="2000s", progress=lambda *now: told.append(now))
+
+    def keep(total: int | None, done: int, unit: str, doing: str) -> None:
+        told.append((total, done, unit, doing))
+
+    sw.run("random-read", on=DRIVE, runtime="2000s", progress=keep)
     # The run and its warm-up.
     assert told[-1][0] == 2005 and told[-1][2] == "virtual seconds"
     assert [now[1] for now in told] == sorted(now[1] for now in told)
@@ -571,8 +575,9 @@ def test_results_draw_into_axes(here: Path) -> None:
     assert isinstance(studied, sw.Study)
     study = studied.plot(figure().subplots())
     assert len(study.get_yticklabels()) == 1 and "ratio" in study.get_xlabel()
-    nothing_compared = sw.open("kept").plot(figure().subplots())  # type: ignore[union-attr]
-    assert "response time" in nothing_compared.get_xlabel()
+    kept = sw.open("kept")
+    assert isinstance(kept, sw.Study)
+    assert "response time" in kept.plot(figure().subplots()).get_xlabel()
     cuts = sw.power_cut("random-write", on=DRIVE, cuts=5, runtime="1s").plot(figure().subplots())
     assert max(cuts.lines[0].get_ydata()) > 0
     measured = sw.validate(trace(here), drive="atlas-10k-v-300").plot(figure().subplots())

@@ -12,29 +12,14 @@ from typing import Any
 import pytest
 import seekwise as sw
 from conftest import DRIVE, STUDY
+from seekwise._native import Plan
+from seekwise._setup import setup_call
 
 #: Names whose docstrings do not have this form yet: sweeps, engines, stores and the search.
-OTHERS = {
-    "Engine",
-    "FolderStore",
-    "Grid",
-    "Outcome",
-    "RayEngine",
-    "Search",
-    "Store",
-    "ThreadEngine",
-    "Trial",
-    "UrlStore",
-    "Winner",
-    "Work",
-    "grid",
-    "search",
-    "sweep",
-    "sweep_study",
-}
+OTHERS = {"Search", "Trial", "Winner", "search"}
 
 #: Classes that users construct; others come from calls.
-CONSTRUCTED = {"Disk"}
+CONSTRUCTED = {"Disk", "RayEngine", "ThreadEngine"}
 
 
 def public_calls() -> Iterator[tuple[str, Any]]:
@@ -104,10 +89,13 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         Path("measured.csv").write_text("\n".join(["op,lba,sectors,measured_response_ms,think_ms", *lines]) + "\n")
         rows = [f"{128166372003061629 + at * 200000},h,0,Read,{at * 8192 * 37},4096,1" for at in range(300)]
         Path("trace.csv").write_text("\n".join(rows) + "\n")
+        Path("study.toml").write_text(STUDY)
         vary = {"job.depth": [1, 4]}
+        command = setup_call("random-read", DRIVE, None, 1, "1s")
         return {
             "folder": folder,
             "sw": sw,
+            "plan": Plan.of_setup(command, [], 1),
             "result": sw.run("random-read", on=DRIVE, runtime="1s", out="of-run"),
             "comparison": sw.compare("random-read", on=DRIVE, vary=vary, runs=2, runtime="1s", out="kept"),
             "choice": sw.choose(

@@ -124,13 +124,14 @@ def test_a_mistake_names_its_argument_and_the_remedy(
 
 
 def test_an_unknown_keyword_names_the_nearest() -> None:
-    for call, given, nearest in (
+    mistakes: list[tuple[Any, dict[str, Any], str]] = [
         (ANY.run, {"runtme": "60s"}, "runtime"),
         (ANY.compare, {"varry": {}}, "vary"),
         (ANY.power_cut, {"cut": 3}, "cuts"),
         (ANY.serve, {"sped": 2}, "speed"),
         (ANY.stack, {"sets": {}}, "set"),
-    ):
+    ]
+    for call, given, nearest in mistakes:
         with pytest.raises(TypeError, match=f"did you mean '{nearest}'"):
             call("random-read", DRIVE, **given)
     assert "runtime" in inspect.signature(sw.run).parameters, "tools see the arguments"

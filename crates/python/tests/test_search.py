@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,14 @@ from test_sweeps import Unreliable
 
 pytest.importorskip("optuna")
 
-ONE = {"iops": lambda run: run.iops}
+Aims = dict[str, Callable[[sw.RunResult], float]]
+
+ONE: Aims = {"iops": lambda run: run.iops}
 SPACE = {"job.depth": (1, 16), "drive.firmware.depth": [1, 4, 32]}
 
 
 def found(on: str | sw.Stack = DRIVE, space: dict[str, Any] = SPACE, **more: object) -> sw.Search:
-    given = {"progress": False, "aims": ONE, "direction": "maximize", "trials": 25, "runs": 1, "fresh": 4, "runtime": "5s", "seed": 3}
+    given: dict[str, object] = {"progress": False, "aims": ONE, "direction": "maximize", "trials": 25, "runs": 1, "fresh": 4, "runtime": "5s", "seed": 3}
     return sw.search("random-read", on, space, **(given | more))  # type: ignore[arg-type]
 
 
@@ -92,7 +96,7 @@ def test_ranges() -> None:
 
 def test_luck_is_not_sold() -> None:
     # Runs of a tenth of a second: which depth is best is chance. The base is among the values.
-    aims = {"p99": lambda run: run.p99}
+    aims: Aims = {"p99": lambda run: run.p99 or math.inf}
     result = sw.search(
         "random-read",
         DRIVE,
@@ -108,7 +112,7 @@ def test_luck_is_not_sold() -> None:
 
 
 def test_of_several_aims_the_front_wins() -> None:
-    aims = {"iops": lambda run: 1 / run.iops, "p99": lambda run: run.p99}
+    aims: Aims = {"iops": lambda run: 1 / run.iops, "p99": lambda run: run.p99 or math.inf}
     result = found(aims=aims, direction="minimize", trials=15)
     assert len(result.winners) > 1
     fronts = sorted(winner.seen for winner in result.winners)
@@ -158,8 +162,9 @@ def test_an_interrupted_search_goes_on_in_its_storage(here: Path) -> None:
 
 
 def test_what_cannot_be_searched() -> None:
+    writes: Aims = {"writes": lambda run: run.write.iops}
     with pytest.raises(sw.SeekwiseError, match="a figure above 0"):
-        found(aims={"writes": lambda run: run.write.iops}, trials=1)
+        found(aims=writes, trials=1)
     with pytest.raises(sw.SeekwiseError, match="fresh=2"):
         found(fresh=1)
     nothing = found(trials=0)

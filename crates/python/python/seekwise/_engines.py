@@ -52,7 +52,21 @@ class Work:
     store: Store
 
     def __call__(self, part: PartWords, cancel: CancelFlag | None = None) -> str:
-        """Runs a part, keeps its file, and returns the file's name. Done twice, it keeps equal bytes."""
+        """Runs a part and keeps its file. Done twice, it keeps equal bytes.
+
+        Parameters:
+            part: its first cell, the cell after its last, the name of its file.
+            cancel: ends the run when it is set.
+
+        Returns:
+            the file's name.
+
+        Raises:
+            SeekwiseError: the part cannot run, or cannot be kept.
+
+        >>> sw.Work(plan.text, sw.FolderStore("of-work"))(plan.parts(1)[0])
+        'part-0-1-....parquet'
+        """
         self.store.write(part[2], _parsed_plan(self.plan).run(part, cancel))
         return part[2]
 
@@ -73,15 +87,50 @@ class Engine(Protocol):
     """
 
     def submit(self, work: Work, part: PartWords) -> None:
-        """Takes a part to run."""
+        """Takes a part to run.
+
+        Parameters:
+            work: what runs it.
+            part: its first cell, the cell after its last, the name of its file.
+
+        Returns:
+            nothing; `as_completed` says how it ended.
+
+        Raises:
+            SeekwiseError: the engine cannot be reached.
+
+        >>> engine = sw.ThreadEngine(1)  # a sweep calls it, and so may a test of an engine of one's own
+        >>> engine.submit(sw.Work(plan.text, sw.FolderStore("of-engine")), plan.parts(1)[0])
+        >>> [outcome.part[:2] for outcome in engine.as_completed()]
+        [(0, 1)]
+        """
         ...
 
     def as_completed(self) -> Iterator[Outcome]:
-        """Yields how each part ended that was taken, also parts that are taken meanwhile; returns when none is left."""
+        """Yields how each part ended that was taken, also parts that are taken meanwhile; returns when none is left.
+
+        Returns:
+            an iterator of outcomes, in the order in which parts end.
+
+        Raises:
+            nothing: an error of a part is in its outcome.
+
+        >>> list(sw.ThreadEngine(1).as_completed())
+        []
+        """
         ...
 
     def cancel(self) -> None:
-        """Gives up all parts that were taken."""
+        """Gives up all parts that were taken.
+
+        Returns:
+            nothing.
+
+        Raises:
+            nothing.
+
+        >>> sw.ThreadEngine(1).cancel()
+        """
         ...
 
 
@@ -91,7 +140,14 @@ class ThreadEngine:
     Parameters:
         threads: how many parts run at once; 0, the default, is one for each core.
 
-        sw.sweep("file-server", grid, out="swept", engine=sw.ThreadEngine(4))
+    Returns:
+        an engine for `sweep`, `choose` and `search`.
+
+    Raises:
+        ValueError: `threads` is below 0.
+
+    >>> sw.sweep("random-read", sw.grid(on="exos-x18"), runs=1, runtime="1s", out="by-four", engine=sw.ThreadEngine(4), progress=False).title
+    'random-read on exos-x18'
     """
 
     def __init__(self, threads: int = 0) -> None:
@@ -101,18 +157,53 @@ class ThreadEngine:
         self._running: dict[Future[str], PartWords] = {}
 
     def submit(self, work: Work, part: PartWords) -> None:
-        """Takes a part to run."""
+        """Takes a part to run.
+
+        Parameters:
+            work: what runs it.
+            part: its first cell, the cell after its last, the name of its file.
+
+        Returns:
+            nothing; `as_completed` says how it ended.
+
+        Raises:
+            SeekwiseError: the engine cannot be reached.
+
+        >>> engine = sw.ThreadEngine(1)  # a sweep calls it, and so may a test of an engine of one's own
+        >>> engine.submit(sw.Work(plan.text, sw.FolderStore("of-engine")), plan.parts(1)[0])
+        >>> [outcome.part[:2] for outcome in engine.as_completed()]
+        [(0, 1)]
+        """
         self._running[self._pool.submit(work, part, self._cancel)] = part
 
     def as_completed(self) -> Iterator[Outcome]:
-        """Yields how each part ended."""
+        """Yields how each part ended that was taken, also parts that are taken meanwhile; returns when none is left.
+
+        Returns:
+            an iterator of outcomes, in the order in which parts end.
+
+        Raises:
+            nothing: an error of a part is in its outcome.
+
+        >>> list(sw.ThreadEngine(1).as_completed())
+        []
+        """
         while self._running:
             done, _ = wait(self._running, timeout=WAIT_S, return_when=FIRST_COMPLETED)
             for future in done:
                 yield Outcome(self._running.pop(future), future.exception())
 
     def cancel(self) -> None:
-        """Gives up all parts that were taken."""
+        """Gives up all parts that were taken.
+
+        Returns:
+            nothing.
+
+        Raises:
+            nothing.
+
+        >>> sw.ThreadEngine(1).cancel()
+        """
         self._cancel.set()
         self._pool.shutdown(cancel_futures=True)
         self._running.clear()
@@ -136,9 +227,15 @@ class RayEngine:
         address: the address of a cluster, such as "10.0.0.1:6379" or "auto".
         options: of `ray.init`, such as `num_cpus=2`.
 
-    Raises `SeekwiseError` if Ray is not installed.
+    Returns:
+        an engine for `sweep`, `choose` and `search`.
 
-        sw.sweep("file-server", grid, out="s3://lab/swept", engine=sw.RayEngine("auto"))
+    Raises:
+        SeekwiseError: Ray is not installed.
+        ConnectionError: there is no cluster at the address.
+
+    >>> engine = sw.RayEngine("auto")  # doctest: +SKIP
+    >>> sw.sweep("file-server", sw.grid(on="exos-x18"), out="s3://lab/swept", engine=engine)  # doctest: +SKIP
     """
 
     def __init__(self, address: str | None = None, **options: Any) -> None:
@@ -160,7 +257,23 @@ class RayEngine:
         self.slots: int = int(ray.cluster_resources().get("CPU", 1))
 
     def submit(self, work: Work, part: PartWords) -> None:
-        """Takes a part to run."""
+        """Takes a part to run.
+
+        Parameters:
+            work: what runs it.
+            part: its first cell, the cell after its last, the name of its file.
+
+        Returns:
+            nothing; `as_completed` says how it ended.
+
+        Raises:
+            SeekwiseError: the engine cannot be reached.
+
+        >>> engine = sw.ThreadEngine(1)  # a sweep calls it, and so may a test of an engine of one's own
+        >>> engine.submit(sw.Work(plan.text, sw.FolderStore("of-engine")), plan.parts(1)[0])
+        >>> [outcome.part[:2] for outcome in engine.as_completed()]
+        [(0, 1)]
+        """
         sent_work, reference = self._sent_work.get(work.plan, (None, None))
         if sent_work != work:
             # The plan is sent to each machine once, not with each part.
@@ -169,7 +282,17 @@ class RayEngine:
         self._running[self._remote_function.remote(reference, part)] = part
 
     def as_completed(self) -> Iterator[Outcome]:
-        """Yields how each part ended."""
+        """Yields how each part ended that was taken, also parts that are taken meanwhile; returns when none is left.
+
+        Returns:
+            an iterator of outcomes, in the order in which parts end.
+
+        Raises:
+            nothing: an error of a part is in its outcome.
+
+        >>> list(sw.ThreadEngine(1).as_completed())
+        []
+        """
         while self._running:
             done, _ = self._ray.wait(list(self._running), num_returns=1, timeout=WAIT_S)
             for reference in done:
@@ -184,7 +307,16 @@ class RayEngine:
                     yield Outcome(part, error, lost=True)
 
     def cancel(self) -> None:
-        """Gives up all parts that were taken."""
+        """Gives up all parts that were taken.
+
+        Returns:
+            nothing.
+
+        Raises:
+            nothing.
+
+        >>> sw.ThreadEngine(1).cancel()
+        """
         for reference in self._running:
             self._ray.cancel(reference, force=True)
         self._running.clear()

@@ -42,16 +42,56 @@ class Store(Protocol):
     """What keeps files by name. It travels to the workers, so it is to be pickled."""
 
     def names(self) -> set[str]:
-        """What is kept."""
+        """The names of all files that are kept.
+
+        Returns:
+            the names; none where nothing was kept yet.
+
+        Raises:
+            SeekwiseError: the place cannot be read.
+
+        >>> sw.FolderStore("nothing-here").names()
+        set()
+        """
         ...
 
     def read(self, name: str, most: int = MAX_FILE_BYTES) -> bytes | None:
-        """A file's bytes; None where there is none of that name. Raises `UnusableFile` for what is no file, and for one
-        of more than `most` bytes."""
+        """Reads a file.
+
+        Parameters:
+            name: its name.
+            most: the most bytes that it may have.
+
+        Returns:
+            its bytes; None where there is none of that name.
+
+        Raises:
+            UnusableFile: it is no file (a link, a folder, a pipe), or it has more bytes than `most`.
+            SeekwiseError: the place cannot be read.
+
+        >>> print(sw.FolderStore("nothing-here").read("results.jsonl"))
+        None
+        """
         ...
 
     def write(self, name: str, content: bytes) -> None:
-        """Keeps a file, whole or not at all, whatever lies under its name."""
+        """Keeps a file, whole or not at all, whatever lies under its name.
+
+        Parameters:
+            name: its name.
+            content: its bytes.
+
+        Returns:
+            nothing.
+
+        Raises:
+            SeekwiseError: the place cannot be written.
+
+        >>> kept = sw.FolderStore("kept-files")
+        >>> kept.write("a-file", b"its bytes")
+        >>> kept.read("a-file")
+        b'its bytes'
+        """
         ...
 
 
@@ -68,15 +108,22 @@ def _check_size(name: object, size: int, max_bytes: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FolderStore:
-    """A folder. A file is written beside its name and takes its place when it is complete.
-
-        sw.FolderStore("swept/parts").names()
-    """
+    """A folder. A file is written beside its name and takes its place when it is complete."""
 
     folder: str
 
     def names(self) -> set[str]:
-        """What is kept."""
+        """The names of all files that are kept.
+
+        Returns:
+            the names; none where nothing was kept yet.
+
+        Raises:
+            SeekwiseError: the place cannot be read.
+
+        >>> sw.FolderStore("nothing-here").names()
+        set()
+        """
         try:
             return set(os.listdir(self.folder))
         except FileNotFoundError:
@@ -85,7 +132,22 @@ class FolderStore:
             raise SeekwiseError(f"{self.folder}: {error.strerror}; expected a folder") from error
 
     def read(self, name: str, most: int = MAX_FILE_BYTES) -> bytes | None:
-        """A file's bytes; None where there is none of that name."""
+        """Reads a file.
+
+        Parameters:
+            name: its name.
+            most: the most bytes that it may have.
+
+        Returns:
+            its bytes; None where there is none of that name.
+
+        Raises:
+            UnusableFile: it is no file (a link, a folder, a pipe), or it has more bytes than `most`.
+            SeekwiseError: the place cannot be read.
+
+        >>> print(sw.FolderStore("nothing-here").read("results.jsonl"))
+        None
+        """
         path = Path(self.folder, name)
         try:
             # Checked before it is opened, as opening a device may have effects.
@@ -102,7 +164,23 @@ class FolderStore:
         return content
 
     def write(self, name: str, content: bytes) -> None:
-        """Keeps a file, whole or not at all, whatever lies under its name."""
+        """Keeps a file, whole or not at all, whatever lies under its name.
+
+        Parameters:
+            name: its name.
+            content: its bytes.
+
+        Returns:
+            nothing.
+
+        Raises:
+            SeekwiseError: the place cannot be written.
+
+        >>> kept = sw.FolderStore("kept-files")
+        >>> kept.write("a-file", b"its bytes")
+        >>> kept.read("a-file")
+        b'its bytes'
+        """
         try:
             Path(self.folder).mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -169,9 +247,8 @@ def _secret_options(options: Iterable[tuple[str, Any]], all_secret: bool = False
 class UrlStore:
     """A store that fsspec opens. A file is one object, written by one call: object stores keep it whole or not at all.
 
-    Its options go with it to the workers, secret ones too, and are in its pickles. No message contains secret ones.
-
-        sw.UrlStore("s3://lab/swept", (("anon", True),)).read("results.jsonl")
+    Its options, such as `(("anon", True),)`, go with it to the workers, secret ones too, and are in its pickles. No
+    message contains secret ones.
     """
 
     url: str
@@ -210,7 +287,17 @@ class UrlStore:
         return system, str(root).rstrip("/")
 
     def names(self) -> set[str]:
-        """What is kept."""
+        """The names of all files that are kept.
+
+        Returns:
+            the names; none where nothing was kept yet.
+
+        Raises:
+            SeekwiseError: the place cannot be read.
+
+        >>> sw.UrlStore("memory://nothing-here").names()
+        set()
+        """
         system, root = self._open_file_system()
         system.invalidate_cache()
         try:
@@ -220,7 +307,22 @@ class UrlStore:
             return set()
 
     def read(self, name: str, most: int = MAX_FILE_BYTES) -> bytes | None:
-        """A file's bytes; None where there is none of that name."""
+        """Reads a file.
+
+        Parameters:
+            name: its name.
+            most: the most bytes that it may have.
+
+        Returns:
+            its bytes; None where there is none of that name.
+
+        Raises:
+            UnusableFile: it is no file (a link, a folder, a pipe), or it has more bytes than `most`.
+            SeekwiseError: the place cannot be read.
+
+        >>> print(sw.UrlStore("memory://nothing-here").read("results.jsonl"))
+        None
+        """
         (system, root), shown_name = self._open_file_system(), f"{printable_url(self.url)}/{name}"
         try:
             with self._without_secrets():
@@ -238,7 +340,23 @@ class UrlStore:
         return content
 
     def write(self, name: str, content: bytes) -> None:
-        """Keeps a file, whole or not at all, whatever lies under its name."""
+        """Keeps a file, whole or not at all, whatever lies under its name.
+
+        Parameters:
+            name: its name.
+            content: its bytes.
+
+        Returns:
+            nothing.
+
+        Raises:
+            SeekwiseError: the place cannot be written.
+
+        >>> kept = sw.UrlStore("memory://kept-files")
+        >>> kept.write("a-file", b"its bytes")
+        >>> kept.read("a-file")
+        b'its bytes'
+        """
         system, root = self._open_file_system()
         object_path = f"{root}/{name}"
         with self._without_secrets():
