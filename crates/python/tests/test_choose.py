@@ -192,7 +192,7 @@ def test_what_cannot_be_chosen() -> None:
         ({"runs": 1}, "expected 2 or more"),
         ({"prices": {DRIVE: 60}}, "caviar-wd400jb: no price"),
         ({"prices": [1.0]}, "1 numbers; expected one for each of the 12 cells"),
-        ({"columns": {"price": [1.0]}}, "price is given twice"),
+        ({"columns": {"price": [1.0] * 12}}, "price is given twice"),
         ({"least": "write_p99_ms"}, "no request of this kind ended"),
         ({"set": {"job.dpeth": 1}}, "job.dpeth"),
     ]

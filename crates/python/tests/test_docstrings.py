@@ -58,7 +58,7 @@ CALLS = dict(public_calls())
 def parameters(name: str, call: Any) -> list[str]:
     """The names of a call's parameters."""
     try:
-        known = inspect.signature(call.__new__ if inspect.isclass(call) else call).parameters
+        known = inspect.signature(call.__new__ if inspect.isclass(call) and "__new__" in vars(call) else call).parameters
     except ValueError:
         return []
     return [parameter for parameter in known if parameter not in ("self", "cls")]

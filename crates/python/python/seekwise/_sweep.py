@@ -171,7 +171,7 @@ def sweep_study(
         Interrupted: Ctrl-C; its `partial` has the runs of the parts that ended.
 
     >>> sw.sweep_study("study.toml", out="swept-study", progress=False).title
-    't'
+    'The write cache, on and off'
     """
     return make_results(Plan.of_study(path_text(study)), path_text(out), engine, address, storage, batch, force, progress)
 
