@@ -159,6 +159,30 @@ def test_an_interrupted_search_goes_on_in_its_storage(here: Path) -> None:
     with pytest.raises(sw.Interrupted, match="name='mine' goes on"):
         found(trials=9, progress=interrupting(4), storage=storage, name="mine")
     assert len(found(trials=2, storage=storage, name="mine").trials) == 6
+    # Figures of other runs are not mixed with those that are kept.
+    optuna: Any = pytest.importorskip("optuna")
+    optuna.create_study(storage=storage, study_name="own").ask()
+    others: dict[str, dict[str, Any]] = {
+        "another seed: 3, now 4": {"seed": 4},
+        "another runs: 1, now 2": {"runs": 2},
+        "another aims: iops, now rate": {"aims": {"rate": ONE["iops"]}},
+        "another direction: maximize, now minimize": {"direction": "minimize"},
+        r"another space: .*\(low=1, high=16.*\(low=1, high=8": {"space": SPACE | {"job.depth": (1, 8)}},
+        "another job, on, base or runtime": {"base": {"drive.cache.write_back": False}},
+        "no search made": {"name": "own", "direction": "minimize"},
+    }
+    for said, other in others.items():
+        with pytest.raises(sw.SeekwiseError, match=said + r".*; expected .* or another name="):
+            found(trials=2, **({"storage": storage, "name": "mine"} | other))
+    assert len(found(trials=1, storage=storage, name="mine", fresh=3, race=2, batch=3).trials) == 7
+
+
+def test_progress_has_trials_and_then_the_race() -> None:
+    said: list[tuple[int | None, int, str, str]] = []
+    found(trials=8, race=4, fresh=2, runtime="1s", progress=lambda *step: said.append(step))
+    assert said[:8] == [(8, done, "trials", "") for done in range(1, 9)]
+    # Four run twice, the better two four times: the base beside them does not count.
+    assert said[8:] == [(16, 0, "runs", "race of 4"), (16, 8, "runs", "race of 2"), (16, 16, "runs", "fresh seeds")]
 
 
 def test_what_cannot_be_searched() -> None:

@@ -46,8 +46,7 @@ def progress_function(progress: Progress) -> Iterator[ProgressFunction | None]:
         nonlocal bar
         if bar is None:
             bar = tqdm(total=total, unit=f" {unit}", delay=BAR_DELAY_S, leave=False)
-        if bar.total != total:
-            bar.total = total
+        bar.total, bar.unit = total, f" {unit}"
         if doing:
             bar.set_description(doing, refresh=False)
         bar.update(done - bar.n)

@@ -36,6 +36,9 @@ from seekwise._sweep import PlannedParts, keep_study, kept_place, make_missing_p
 #: One figure of a run, such as `lambda run: run.p99`; or of the settings, such as a price.
 Aim = Callable[[RunResult], float]
 
+#: Where Optuna's study keeps what its figures are of.
+ABOUT = "seekwise"
+
 #: Settings of a trial: keys, and values as words.
 TrialSettings = tuple[tuple[str, str], ...]
 
@@ -57,7 +60,8 @@ class Winner:
     """A setting that no other found beats in all aims."""
 
     settings: tuple[tuple[str, str], ...]
-    #: Ratios to the base in the runs of the search: too good, as the search chose them.
+    #: Ratios to the base in the `runs` runs of the search, which have the seeds of a sweep with equal `seed` and `runs`:
+    #: too good, as the search chose them.
     seen: tuple[float, ...]
     #: Ratios to the base on fresh seeds, with intervals of 95 %; empty if Ctrl-C came before.
     fresh: tuple[Interval, ...]
@@ -316,8 +320,10 @@ def search(
         trials: stacks to try. Settings that make a stack that was tried are not run again and count for nothing.
         runs: runs of each trial, 1 or more, paired with the base's by their seeds.
         race: with one aim, so many of the best trials run again on other seeds, the better half twice as often, and so
-            on, until one is left. 1: no race.
-        fresh: runs, 2 or more, of each winner on seeds that neither search nor race used; also of the race's first round.
+            on, until one is left. 1: no race. Each doubling costs a round of `race * fresh` runs and more than halves
+            the winners that fall short.
+        fresh: runs, 2 or more, of each winner on seeds that neither search nor race used. In the race's first round each
+            trial has as many, on seeds of the race.
         batch: trials that are proposed together and may run at once. It is part of the search: another batch proposes
             other trials. The number of workers changes nothing.
         engine, address: as in `sweep`.
@@ -325,7 +331,9 @@ def search(
             of other machines need one that is shared.
         runtime: virtual time of a run, such as "5s"; by default the job's own.
         seed: the seed of all chance, a whole number.
-        storage, name: Optuna's storage, and the study's name there, for searches that go on later.
+        storage, name: Optuna's storage, and the study's name there, for searches that go on later. Other `trials`,
+            `batch`, `race` and `fresh` may be given then; with another job, stack, space, base, seed, direction, or
+            number or names of aims, figures would be of other runs, and the search is refused.
         progress: a bar, none (False), or a function.
 
     Returns a `Search`: with one aim its `best`, with several the front in `winners`. Equal calls give equal searches.
@@ -346,11 +354,13 @@ def search(
     kept = keeping(_resume_hint(storage, study), lambda: _search_so_far(study, tuple(aims), winners))
     with running(engine, address) as running_engine, _progress.progress_function(progress) as report, kept:
         judge = _Judge(job, on, aims, base or {}, runtime, running_engine, store)
-        keep_study(judge.plan({}, seed, runs).plan, store)
+        base_plan = judge.plan({}, seed, runs).plan
+        _check_same_search(study, _about(base_plan, choices, aims, directions, seed, runs))
+        keep_study(base_plan, store)
         _run_trials(study, choices, judge, (trials, batch, runs, seed), report)
         best = _ratios_of_best(study, len(aims))
         if len(aims) == 1 and race > 1 and best:
-            best = _race(study, judge, race, fresh, seed)
+            best = _race(study, judge, race, fresh, seed, report)
         planned = [judge.plan(dict(settings), seed + FRESH_SEED_OFFSET, fresh) for settings in best]
         log_ratios = judge.log_ratios(planned, seed + FRESH_SEED_OFFSET, fresh) if planned else []
         for one, of_runs in zip(planned, log_ratios, strict=True):
@@ -373,6 +383,36 @@ def _create_study(directions: Sequence[str], seed: int, storage: Any, name: str 
     return optuna.create_study(
         directions=directions, sampler=sampler, storage=storage, study_name=name, load_if_exists=storage is not None
     )
+
+
+def _about(
+    base: Plan,
+    choices: Mapping[str, Span | tuple[Value, ...]],
+    aims: Mapping[str, Aim],
+    directions: Sequence[str],
+    seed: int,
+    runs: int,
+) -> dict[str, str]:
+    """What the figures of a study are of, by the arguments of `search`: texts, as Optuna's storage keeps them."""
+    space = ", ".join(f"{key}={one if isinstance(one, Span) else [to_word(value, key) for value in one]}" for key, one in choices.items())
+    about = {"seed": str(seed), "runs": str(runs), "aims": ", ".join(aims), "direction": ", ".join(directions), "space": space}
+    # The base's plan has the rest: the job's text, the stack with its profile, the base's settings and the runtime.
+    return {**about, "job, on, base or runtime": base.hash}
+
+
+def _check_same_search(study: Any, about: Mapping[str, str]) -> None:
+    """Refuses a study of a storage whose figures are of other runs."""
+    kept = study.user_attrs.get(ABOUT)
+    if kept is None and not study.trials:
+        study.set_user_attr(ABOUT, dict(about))
+        return
+    remedy = "expected the arguments of the search that began it, or another name="
+    if kept is None:
+        raise SeekwiseError(f"name={study.study_name!r}: the storage has a study of {len(study.trials)} trials that no search made; {remedy}")
+    for what, value in about.items():
+        if kept.get(what) != value:
+            was = "other ones" if what.startswith("job") else f"{kept.get(what)}, now {value}"
+            raise SeekwiseError(f"name={study.study_name!r}: the storage has a search with another {what}: {was}; {remedy}")
 
 
 def _run_trials(
@@ -401,7 +441,14 @@ def _run_trials(
         raise proposals.refusal
 
 
-def _race(study: Any, judge: _Judge, race: int, runs: int, seed: int) -> dict[TrialSettings, tuple[float, ...]]:
+def _race_runs(racing: int, runs: int) -> int:
+    """The runs of a race, of which the first round has so many of each."""
+    return 0 if racing < 2 else racing * runs + _race_runs(racing // 2, 2 * runs)
+
+
+def _race(
+    study: Any, judge: _Judge, race: int, runs: int, seed: int, report: ProgressFunction | None
+) -> dict[TrialSettings, tuple[float, ...]]:
     """Runs the best trials on other seeds, and in each round keeps the better half, which then runs twice as often;
     returns the winner with what the search saw of it. All rounds count, those of the search do not: it chose them."""
     sign = -1 if study.direction.name == "MAXIMIZE" else 1
@@ -409,14 +456,20 @@ def _race(study: Any, judge: _Judge, race: int, runs: int, seed: int) -> dict[Tr
     distinct = {tuple(trial.values): _trial_settings(trial) for trial in reversed(_ranked(study))}
     left = [(settings, values) for values, settings in list(distinct.items())[::-1][:race]]
     logs: dict[TrialSettings, list[float]] = {settings: [] for settings, _ in left}
-    round_seed = seed + RACE_SEED_OFFSET
+    round_seed, done = seed + RACE_SEED_OFFSET, 0
+    total = _race_runs(len(left), runs)
     while len(left) > 1:
+        if report is not None:
+            report(total, done, "runs", f"race of {len(left)}")
         planned = [judge.plan(dict(settings), round_seed, runs) for settings, _ in left]
         for one, of_runs in zip(planned, judge.log_ratios(planned, round_seed, runs), strict=True):
             logs[one.settings] += [log_ratio for (log_ratio,) in of_runs]
+        done += len(left) * runs
         left.sort(key=lambda one: sign * math.fsum(logs[one[0]]) / len(logs[one[0]]))
         left = left[: len(left) // 2]
         round_seed, runs = round_seed + 1, 2 * runs
+    if report is not None:
+        report(total, done, "runs", "fresh seeds")
     return dict(left)
 
 
