@@ -1,6 +1,6 @@
 """Searches of grids whose best cell is known: does a search find it, and does the interval of its winner hold the truth?
-A small grid by default; `SEEKWISE_DRAWS=all` makes three of 400 cells, ten searches each, which takes some XX processor
-minutes. `SEEKWISE_TRUTH=FOLDER` keeps their truth there for the next time.
+A small grid by default; `SEEKWISE_DRAWS=all` makes three of 400 cells, ten searches each, which takes half a processor
+hour. `SEEKWISE_TRUTH=FOLDER` keeps their truth there for the next time.
 
 The truth has two stages. All cells run `FIRST_RUNS` times. Cells that may be within `MARGIN` of the best then run
 `LAST_RUNS` times on other seeds, and so does the base. Only these runs are the truth: a cell that came so far by luck
@@ -91,7 +91,8 @@ class Known:
 
     def _logs(self, grid: sw.Grid, runs: int, seed: int, out: Path) -> Truth:
         study = sw.sweep(self.job, grid, on=self.on, runs=runs, runtime=self.runtime, seed=seed, out=out, progress=False)
-        factors = [key for key, _ in grid.levels]
+        # A bundle's level is in a column of its own kind.
+        factors = ["factor.cell" if grid.bundles else key for key, _ in grid.levels]
         at = [study.cells.columns.index(name) for name in (*factors, "iops", "p99_ms")]
         logs: dict[Cell, list[float]] = {}
         for row in study.cells.rows_from(0, len(study.cells)):

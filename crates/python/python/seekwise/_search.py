@@ -295,7 +295,7 @@ def search(
     base: Settings | None = None,
     trials: int = 100,
     runs: int = 3,
-    race: int = 8,
+    race: int = 16,
     fresh: int = 10,
     batch: int = 8,
     engine: str | Engine = "threads",
@@ -320,8 +320,8 @@ def search(
         trials: stacks to try. Settings that make a stack that was tried are not run again and count for nothing.
         runs: runs of each trial, 1 or more, paired with the base's by their seeds.
         race: with one aim, so many of the best trials run again on other seeds, the better half twice as often, and so
-            on, until one is left. 1: no race. Each doubling costs a round of `race * fresh` runs and more than halves
-            the winners that fall short.
+            on, until one is left. 1: no race. A wider race misses the best less often; each round has about
+            `race * fresh` runs.
         fresh: runs, 2 or more, of each winner on seeds that neither search nor race used. In the race's first round each
             trial has as many, on seeds of the race.
         batch: trials that are proposed together and may run at once. It is part of the search: another batch proposes
