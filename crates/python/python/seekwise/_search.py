@@ -394,7 +394,8 @@ def _about(
     runs: int,
 ) -> dict[str, str]:
     """What the figures of a study are of, by the arguments of `search`: texts, as Optuna's storage keeps them."""
-    space = ", ".join(f"{key}={one if isinstance(one, Span) else [to_word(value, key) for value in one]}" for key, one in choices.items())
+    words = {key: one if isinstance(one, Span) else [to_word(value, key) for value in one] for key, one in choices.items()}
+    space = ", ".join(f"{key}={one}" for key, one in words.items())
     about = {"seed": str(seed), "runs": str(runs), "aims": ", ".join(aims), "direction": ", ".join(directions), "space": space}
     # The base's plan has the rest: the job's text, the stack with its profile, the base's settings and the runtime.
     return {**about, "job, on, base or runtime": base.hash}
@@ -408,7 +409,8 @@ def _check_same_search(study: Any, about: Mapping[str, str]) -> None:
         return
     remedy = "expected the arguments of the search that began it, or another name="
     if kept is None:
-        raise SeekwiseError(f"name={study.study_name!r}: the storage has a study of {len(study.trials)} trials that no search made; {remedy}")
+        made = f"a study of {len(study.trials)} trials that no search made"
+        raise SeekwiseError(f"name={study.study_name!r}: the storage has {made}; {remedy}")
     for what, value in about.items():
         if kept.get(what) != value:
             was = "other ones" if what.startswith("job") else f"{kept.get(what)}, now {value}"
