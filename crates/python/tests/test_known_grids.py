@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,7 +103,7 @@ class Known:
     def search(self, seed: int, trials: int, fresh: int) -> sw.Search:
         base = {key: values[0] for key, values in self.space.items()}
         space = {key: (1, 20) if values == DEPTHS else list(values) for key, values in self.space.items()}
-        aims = {"worth": lambda run: self.worth(run.iops, run.p99)}
+        aims: dict[str, Callable[[sw.RunResult], float]] = {"worth": lambda run: self.worth(run.iops, run.p99 or math.inf)}
         return sw.search(
             self.job, self.on, space, aims=aims, direction="maximize", base=base, trials=trials, runs=2, fresh=fresh,
             runtime=self.runtime, seed=seed, progress=False,
@@ -203,4 +203,6 @@ def test_a_known_grid_of_400(here: Path, name: str) -> None:
     assert found == 10, results
     # Of ten intervals of 95 %, two miss in 7 % of all cases, three in 1 %.
     assert held >= 8, results
-    assert 0.93 <= of_cells[0] / of_cells[1] <= 0.97
+    # Cells share their seeds, and neighbours do nearly alike: as many intervals as one cell has are surely independent.
+    # Three standard deviations of that many draws of 95 %.
+    assert of_cells[0] / of_cells[1] >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / (LAST_RUNS // FRESH))
