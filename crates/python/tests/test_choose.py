@@ -13,7 +13,8 @@ import pytest
 import seekwise as sw
 from conftest import DRIVE, shell
 from seekwise._columns import CellSettings, cell_settings
-from seekwise._statistics import each_of, mean_interval, runs_to_decide, student_t
+from seekwise._native import student_t
+from seekwise._statistics import each_of, mean_interval, runs_to_decide
 from seekwise._stores import folder_until_exit
 from test_sweeps import Unreliable, bytes_of
 

@@ -15,9 +15,6 @@ from conftest import DRIVE, STUDY
 from seekwise._native import Plan
 from seekwise._setup import setup_call
 
-#: Names whose docstrings do not have this form yet: sweeps, engines, stores and the search.
-OTHERS = {"Search", "Trial", "Winner", "search"}
-
 #: Classes that users construct; others come from calls.
 CONSTRUCTED = {"Disk", "RayEngine", "ThreadEngine"}
 
@@ -26,7 +23,7 @@ def public_calls() -> Iterator[tuple[str, Any]]:
     """Public functions, methods of public classes, and constructors that users call."""
     for name in sw.__all__:
         value = getattr(sw, name)
-        if name in OTHERS or name.startswith("__"):
+        if name.startswith("__"):
             continue
         if not inspect.isclass(value):
             yield name, value
@@ -45,7 +42,7 @@ def public_values() -> Iterator[tuple[str, Any]]:
     """Public classes, and the properties of them."""
     for name in sw.__all__:
         value = getattr(sw, name)
-        if inspect.isclass(value) and name not in OTHERS:
+        if inspect.isclass(value):
             yield name, value
             for member, found in vars(value).items():
                 if not member.startswith("_") and isinstance(found, property | cached_property):

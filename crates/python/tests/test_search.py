@@ -173,13 +173,18 @@ def test_an_interrupted_search_goes_on_in_its_storage(here: Path) -> None:
     }
     for said, other in others.items():
         with pytest.raises(sw.SeekwiseError, match=said + r".*; expected .* or another name="):
-            found(trials=2, **({"storage": storage, "name": "mine"} | other))
+            asked: dict[str, Any] = {"trials": 2, "storage": storage, "name": "mine"} | other
+            found(**asked)
     assert len(found(trials=1, storage=storage, name="mine", fresh=3, race=2, batch=3).trials) == 7
 
 
 def test_progress_has_trials_and_then_the_race() -> None:
     said: list[tuple[int | None, int, str, str]] = []
-    found(trials=8, race=4, fresh=2, runtime="1s", progress=lambda *step: said.append(step))
+
+    def keep(total: int | None, done: int, unit: str, doing: str) -> None:
+        said.append((total, done, unit, doing))
+
+    found(trials=8, race=4, fresh=2, runtime="1s", progress=keep)
     assert said[:8] == [(8, done, "trials", "") for done in range(1, 9)]
     # Four run twice, the better two four times: the base beside them does not count.
     assert said[8:] == [(16, 0, "runs", "race of 4"), (16, 8, "runs", "race of 2"), (16, 16, "runs", "fresh seeds")]

@@ -117,7 +117,22 @@ class Search:
         return remark + _html.html_table(heads, [row(winner) for winner in self.winners[: _html.MAX_ROWS]], {})
 
     def plot(self, ax: Any = None) -> Any:
-        """Trials by their first two aims, and the front; answers matplotlib's axes."""
+        """Draws trials by their first two aims, and the front.
+
+        Parameters:
+            ax: matplotlib's axes; by default the current ones.
+
+        Returns:
+            the axes.
+
+        Raises:
+            SeekwiseError: the search has one aim, or matplotlib is not installed.
+
+        >>> aims = {"rate": lambda run: run.iops, "p99": lambda run: 1 / run.p99}
+        >>> found = sw.search("random-read", "exos-x18", {"job.depth": [1, 32]}, aims=aims, direction="maximize", runs=1, fresh=2, runtime="1s", progress=False)
+        >>> found.plot().get_xlabel()
+        'rate, ratio to the base'
+        """
         if len(self.aims) < 2:
             raise SeekwiseError("a picture of a front needs two aims")
         axes = _plots.given_or_current_axes(ax)
@@ -326,22 +341,32 @@ def search(
             trial has as many, on seeds of the race.
         batch: trials that are proposed together and may run at once. It is part of the search: another batch proposes
             other trials. The number of workers changes nothing.
-        engine, address: as in `sweep`.
+        engine: `threads`, `ray`, or an object with the three methods of `Engine`.
+        address: the address of a Ray cluster; by default that of `RAY_ADDRESS`.
         out: where runs are kept, a folder or a URL; by default a folder of this machine, until the process ends. Workers
             of other machines need one that is shared.
         runtime: virtual time of a run, such as "5s"; by default the job's own.
         seed: the seed of all chance, a whole number.
-        storage, name: Optuna's storage, and the study's name there, for searches that go on later. Other `trials`,
-            `batch`, `race` and `fresh` may be given then; with another job, stack, space, base, seed, direction, or
+        storage: Optuna's storage, for searches that go on later.
+        name: the study's name in the storage. Called again with it, a search goes on. Other `trials`, `batch`, `race` and `fresh` may be given then; with another job, stack, space, base, seed, direction, or
             number or names of aims, figures would be of other runs, and the search is refused.
         progress: a bar, none (False), or a function.
 
-    Returns a `Search`: with one aim its `best`, with several the front in `winners`. Equal calls give equal searches.
-    Raises `SeekwiseError` if no setting of the space can run. After Ctrl-C, `Interrupted.partial` is the search so far:
-    the trials that ended, and their winners, whose `fresh` is empty where they did not run again yet.
+    Returns:
+        a `Search`: with one aim its `best`, with several the front in `winners`. Equal calls give equal searches.
 
-        found = sw.search("oltp-4k", "exos-x18", {"job.depth": sw.span(1, 64, log=True)}, aims={"p99": lambda run: run.p99})
-        found.best.settings, found.best.fresh
+    Raises:
+        SeekwiseError: no setting of the space can run, an aim is no figure above 0, or the storage has another search
+            of this name.
+        Interrupted: Ctrl-C; its `partial` is the search so far: the trials that ended, and their winners, whose `fresh`
+            is empty where they did not run again yet.
+
+    >>> found = sw.search(
+    ...     "random-read", "exos-x18", {"job.depth": [1, 32]}, aims={"rate": lambda run: run.iops}, direction="maximize",
+    ...     runs=2, race=1, fresh=2, runtime="1s", progress=False,
+    ... )
+    >>> found.best.settings
+    (('job.depth', '32'),)
     """
     if runs < 1 or fresh < 2 or race < 1 or batch < 1:
         raise SeekwiseError("a search needs runs=1, race=1 and batch=1 or more, and fresh=2 or more for an interval")
