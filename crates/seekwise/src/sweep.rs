@@ -235,6 +235,18 @@ impl SweepPlan {
         }
     }
 
+    /// The lines of the runs of these parts, as `results.jsonl` has them, and their records. Each is checked, as by
+    /// [`records`](SweepPlan::records).
+    pub fn lines_and_records(
+        &self,
+        parts: &[SweepPart],
+        files: &[impl AsRef<[u8]>],
+    ) -> Result<(Vec<String>, Vec<RunRecord>), Error> {
+        let records = parts.iter().zip(files).map(|(part, file)| self.records(part, file.as_ref()));
+        let records: Vec<RunRecord> = records.collect::<Result<Vec<_>, _>>()?.concat();
+        Ok((records.iter().map(record_line).collect(), records))
+    }
+
     /// Makes a result folder of the files of all parts, in order; the folder's bytes are those that `seekwise study`
     /// writes.
     pub fn finish(

@@ -247,6 +247,8 @@ class Plan:
         """The most bytes that the file of a part may have."""
     def part_fault(self, part: PartWords, file: bytes) -> str | None:
         """What is wrong with the file of a part; None if the file is whole."""
+    def results(self, parts: Sequence[PartWords], files: Sequence[bytes]) -> tuple[list[str], Table]:
+        """The runs of these parts: their lines in `results.jsonl`, and their response times. Nothing is written."""
     def finish(
         self, folder: str, parts: Sequence[PartWords], files: Sequence[bytes], *, force: bool
     ) -> StudyAnswer:

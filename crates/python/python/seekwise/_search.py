@@ -15,22 +15,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import islice
-from pathlib import Path
 from typing import Any, Literal
 
 from seekwise import _plots, _progress
-from seekwise._calls import to_study_or_review
 from seekwise._engines import Engine
 from seekwise._error import SeekwiseError, keeping
 from seekwise._figures import Interval
 from seekwise._grid import target_of
 from seekwise._native import Plan
 from seekwise._progress import Progress, ProgressFunction
-from seekwise._results import RunResult, Study
+from seekwise._results import RunResult
 from seekwise._setup import Job, Settings, Stack, Target, Value, setup_call, to_word
 from seekwise._space import Space, Span, listed, neighbours, parse_space, suggest
 from seekwise._statistics import geometric_mean_interval
-from seekwise._stores import Store, temporary_folder
+from seekwise._stores import Store
 from seekwise._sweep import PlannedParts, keep_study, kept_place, make_missing_parts, parts_store, running
 
 #: One figure of a run, such as `lambda run: run.p99`; or of the settings, such as a price.
@@ -209,12 +207,9 @@ class _Judge:
 
 def _run_results(planned: PlannedParts, files: list[bytes]) -> list[RunResult]:
     """The runs of a plan, from its parts."""
-    with temporary_folder() as folder:
-        command = f"printf %s {shlex.quote(planned.plan.study)} | seekwise study - --json"
-        study = to_study_or_review(planned.plan.finish(folder, planned.parts, files, force=True), command)
-        lines = Path(folder, "results.jsonl").read_text(encoding="utf-8").splitlines()
-    assert isinstance(study, Study), "a plan is of one study"
-    return [RunResult(line, command, None, study.curves, None) for line in lines]
+    command = f"printf %s {shlex.quote(planned.plan.study)} | seekwise study - --json"
+    lines, curves = planned.plan.results(planned.parts, files)
+    return [RunResult(line.rstrip(), command, None, curves, None) for line in lines]
 
 
 class _Proposals:

@@ -11,6 +11,8 @@ use seekwise::sweep::{Bundle, Factor, SweepPart, SweepPlan};
 use super::{CallArgument, SetupCall, StudyTuple, process_files, study_tuple};
 use crate::boundary::fault;
 use crate::boundary::watch::{CancelFlag, run_watched};
+use crate::tables::columns::response_table;
+use crate::tables::table::Table;
 
 /// A part as a Python tuple: the first cell, the cell after the last, the name of the file.
 type PartTuple = (usize, usize, String);
@@ -119,6 +121,20 @@ impl Plan {
     fn part_fault(&self, py: Python<'_>, part: PartTuple, file: PyBackedBytes) -> Option<String> {
         let part = sweep_part(part);
         py.detach(|| self.0.records(&part, &file)).err().map(|error| error.to_string())
+    }
+
+    /// The runs of these parts: their lines in `results.jsonl`, and their response times. Nothing is written.
+    fn results(
+        &self,
+        py: Python<'_>,
+        parts: Vec<PartTuple>,
+        files: Vec<PyBackedBytes>,
+    ) -> PyResult<(Vec<String>, Table)> {
+        let parts: Vec<SweepPart> = parts.into_iter().map(sweep_part).collect();
+        run_watched(py, None, None, |_| {
+            let (lines, records) = self.0.lines_and_records(&parts, &files)?;
+            Ok((lines, response_table(&records)))
+        })
     }
 
     /// Makes a result folder of the files of all parts, in order. Results in it are replaced only with `force`.
