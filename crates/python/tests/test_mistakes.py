@@ -130,6 +130,9 @@ def test_an_unknown_keyword_names_the_nearest() -> None:
         (ANY.power_cut, {"cut": 3}, "cuts"),
         (ANY.serve, {"sped": 2}, "speed"),
         (ANY.stack, {"sets": {}}, "set"),
+        (ANY.sweep, {"engin": "ray"}, "engine"),
+        (ANY.choose, {"prizes": {}}, "prices"),
+        (ANY.search, {"trial": 3}, "trials"),
     ]
     for call, given, nearest in mistakes:
         with pytest.raises(TypeError, match=f"did you mean '{nearest}'"):

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
-from seekwise import _html, _plots, _progress
+from seekwise import _checks, _html, _plots, _progress
 from seekwise._columns import Column, Prices, column_values
 from seekwise._engines import Engine
 from seekwise._error import SeekwiseError, keeping
@@ -434,6 +434,7 @@ def _check_names(names: Sequence[str], columns: Sequence[str]) -> None:
             raise SeekwiseError(f"{name}: no such figure; {missing_price}")
 
 
+@_checks.named
 def choose(
     job: Job,
     grid: Grid,

@@ -17,7 +17,7 @@ from importlib import import_module
 from itertools import islice
 from typing import Any, Literal
 
-from seekwise import _plots, _progress
+from seekwise import _checks, _plots, _progress
 from seekwise._engines import Engine
 from seekwise._error import SeekwiseError, keeping
 from seekwise._figures import Interval
@@ -295,6 +295,7 @@ class _Proposals:
             self.study.tell(trial, values)
 
 
+@_checks.named
 def search(
     job: Job,
     on: Target,

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from seekwise import _checks
 from seekwise._error import SeekwiseError
 from seekwise._setup import Value, to_tuple, to_word
 
@@ -47,6 +48,7 @@ Choices = Span | tuple[int, int] | tuple[float, float] | Sequence[Value]
 Space = Mapping[str, Choices]
 
 
+@_checks.named
 def span(low: float, high: float, *, step: float | None = None, log: bool = False) -> Span:
     """A range of numbers for `search`.
 

@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from seekwise import _progress
+from seekwise import _checks, _progress
 from seekwise._calls import to_study_or_review
 from seekwise._engines import Engine, Work, engine_by_name
 from seekwise._error import SeekwiseError, keeping
@@ -66,6 +66,7 @@ class PlannedParts:
     store: Store
 
 
+@_checks.named
 def sweep(
     job: Job,
     grid: Grid,
@@ -140,6 +141,7 @@ def _plan_grid(
         raise SeekwiseError(why, error.diagnostics) from error
 
 
+@_checks.named
 def sweep_study(
     study: File,
     *,
