@@ -30,6 +30,7 @@
 //! | `fit` | fits the measured drives, and rewrites their profiles |
 //! | `pairs` | fits drives of known figures from profiles of other drives, and rewrites their tables |
 //! | `python` | the Python module: its tests, wheels, the source package |
+//! | `rehearse` | installs what a release would publish, from indexes in folders |
 //! | `links` | links and headings of Markdown |
 //! | `site` | the manual as a site |
 //! | `validation` | replays the traces, and rewrites their committed figures |
@@ -60,6 +61,7 @@ mod package;
 mod pairs;
 mod python;
 mod readme;
+mod rehearse;
 mod results;
 mod robust;
 mod sampling;
@@ -96,6 +98,7 @@ fn main() -> ExitCode {
         ["fit", "--pairs", ref options @ ..] => pairs::pairs(options),
         ["fit", ref names @ ..] => fit::fit(names),
         ["wheel", ref targets @ ..] => python::wheel(targets),
+        ["rehearse"] => rehearse::rehearse(),
         ["guest"] => guest::guest(),
         ["live"] => live::live(),
         ["md", ref options @ ..] => md::md(options),
@@ -115,7 +118,7 @@ fn main() -> ExitCode {
 }
 
 /// The commands that `ci` does not run: words and description.
-const OTHER_COMMANDS: [(&str, &str); 29] = [
+const OTHER_COMMANDS: [(&str, &str); 30] = [
     (
         "check [--since REVISION]",
         "the steps that a change needs, in under two minutes; by default since origin/main, or of uncommitted changes",
@@ -155,6 +158,10 @@ const OTHER_COMMANDS: [(&str, &str); 29] = [
     ),
     ("dist [TARGET …]", "archives of the program, Linux x86-64 and arm64"),
     ("wheel [TARGET …]", "wheels and the source package of the Python module"),
+    (
+        "rehearse",
+        "install wheels and crates as users do, from local indexes: pip, uv, cargo add, arm64 under emulation",
+    ),
     ("guest", "run a virtual machine in QEMU on a modelled disk, behind AHCI and PIIX"),
     ("live", "run real software on served disks, rewrite the findings in docs/live.md"),
     (

@@ -64,12 +64,12 @@ pub fn check() -> Ended {
 }
 
 /// The path of a program of the environment.
-fn environment_program(name: &str) -> String {
+pub fn environment_program(name: &str) -> String {
     crate::target().join("python/venv/bin").join(name).display().to_string()
 }
 
 /// Makes the environment with these packages; an error says why that is not possible here.
-fn make_environment(packages: &[&str]) -> Result<(), String> {
+pub fn make_environment(packages: &[&str]) -> Result<(), String> {
     let fits = Command::new("python3").args(["-c", VERSION_CHECK]).status();
     if !fits.is_ok_and(|status| status.success()) {
         return Err("no python3 of 3.10 or newer; install one".to_owned());
