@@ -27,6 +27,7 @@
 //! | `sampling` | runs every study with both samplings, and rewrites their table |
 //! | `score` | runs the claims, and rewrites their committed outcomes |
 //! | `dist` | archives of the program, for other machines |
+//! | `addresses` | the project's address in what is published |
 //! | `fit` | fits the measured drives, and rewrites their profiles |
 //! | `pairs` | fits drives of known figures from profiles of other drives, and rewrites their tables |
 //! | `python` | the Python module: its tests, wheels, the source package |
@@ -40,6 +41,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "builds and checks write in the repository and its target folder")]
 
+mod addresses;
 mod bench;
 mod bench_real;
 mod cargo;
@@ -78,7 +80,11 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let Some(ended) = addresses::run_in_copy(&arguments) {
+        return ended;
+    }
+    match arguments[..] {
         ["ci"] => steps::run_steps(&steps::ci_steps()),
         ["ci", "--all"] => steps::ci_all(),
         ["check", ref options @ ..] => check::check(options),
