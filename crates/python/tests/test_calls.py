@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
 import re
@@ -341,6 +342,27 @@ def test_results_are_frozen_equal_and_travel() -> None:
     program = "import pickle, sys; print(pickle.load(sys.stdin.buffer).iops)"
     sent = subprocess.run([sys.executable, "-c", program], input=pickle.dumps(one), capture_output=True, check=True)
     assert float(sent.stdout) == one.iops
+
+
+def test_a_pickle_of_another_version_names_both() -> None:
+    run = sw.run("random-read", on=DRIVE, runtime="1s", requests=True)
+    review = sw.Review("{}", "seekwise study", False, (), Path("report.html"))
+    for value in (run, review, sw.stack(DRIVE, {"array": "raid-5"}), sw.fio(FIO), sw.grid({"job.depth": [1, 2]})):
+        pickled = pickle.dumps(value)
+        assert pickle.loads(pickled) == value == copy.deepcopy(value)
+        # Lengths stand in a pickle: the other version has as many characters. Its own name comes first in it.
+        other = "9" * len(sw.__version__)
+        with pytest.raises(sw.SeekwiseError) as refused:
+            pickle.loads(pickled.replace(sw.__version__.encode(), other.encode(), 1))
+        for words in (type(value).__name__, f"seekwise {other}", f"this is {sw.__version__}", f"pip install seekwise=={other}", "out=FOLDER"):
+            assert words in str(refused.value)
+    # Figures that were computed from the fields are computed anew.
+    assert run.iops and len(pickle.dumps(run)) == len(pickled_fields(run))
+
+
+def pickled_fields(run: sw.RunResult) -> bytes:
+    """The pickle of an equal run whose figures nobody has asked for."""
+    return pickle.dumps(sw.RunResult(run.json, run.command, run.requests, run.curve, run.page))
 
 
 def test_other_threads_run_meanwhile() -> None:

@@ -130,7 +130,7 @@ class Disk(_native.ModelDisk):
         if saved is None:
             raise SeekwiseError("save: the calls of this disk are not kept; expected Disk(…, savable=True)")
         calls, now_ns, completions, landings = saved
-        facts = {"build": _native.BUILD, "stack": self.fingerprint(), "now_ns": now_ns, **self._origin}
+        facts = {"version": _native.VERSION, "build": _native.BUILD, "stack": self.fingerprint(), "now_ns": now_ns, **self._origin}
         head = json.dumps(facts | {"collected": [completions, landings]}).encode()
         body = head + b"\n" + calls
         return HEAD + sha256(body).hexdigest().encode() + b"\n" + body
@@ -160,7 +160,12 @@ class Disk(_native.ModelDisk):
         head, _, calls = body.partition(b"\n")
         facts: dict[str, Any] = json.loads(head)
         if facts["build"] != _native.BUILD:
-            raise SeekwiseError(f"data: saved by build {facts['build']}, this is {_native.BUILD}: its answers may differ")
+            why = (
+                f"data: saved by seekwise {facts['version']}, build {facts['build']}, and this is {_native.VERSION}, build "
+                f"{_native.BUILD}, whose answers may differ; expected the same build, such as by `pip install "
+                f"seekwise=={facts['version']}`"
+            )
+            raise SeekwiseError(why)
         disk = Disk(
             facts["on"], settings=dict(facts["settings"]), seed=facts["seed"], landings=facts["landings"], savable=True
         )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from seekwise._error import SeekwiseError
 from seekwise._native import Plan
+from seekwise._pickles import Versioned
 from seekwise._setup import Job, Settings, Stack, Target, Text, Value, setup_call, to_word, to_words
 
 #: A file's name.
@@ -38,7 +39,7 @@ class Bundle:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Versioned):
     """Factors and their levels: each combination is a cell. The first factor varies slowest.
 
     Iterating yields a dictionary a cell: the level of each factor, as a word. `len` counts cells without making them.

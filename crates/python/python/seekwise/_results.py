@@ -13,6 +13,7 @@ from seekwise import _html, _native, _plots
 from seekwise._error import SeekwiseError
 from seekwise._figures import Interval, Parts, Requests
 from seekwise._native import Table
+from seekwise._pickles import Versioned
 from seekwise._setup import path_text
 
 
@@ -75,7 +76,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Versioned):
     """The base of all results."""
 
     #: The result as the command line prints it with `--json`.

@@ -23,6 +23,7 @@ from seekwise._error import SeekwiseError, keeping
 from seekwise._figures import Interval
 from seekwise._grid import target_of
 from seekwise._native import Plan
+from seekwise._pickles import Versioned
 from seekwise._progress import Progress, ProgressFunction
 from seekwise._results import RunResult
 from seekwise._setup import Job, Settings, Stack, Target, Value, setup_call, to_word
@@ -75,7 +76,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Search:
+class Search(Versioned):
     """The result of a search."""
 
     aims: tuple[str, ...]

@@ -15,6 +15,7 @@ from seekwise._arguments import SettingWords, SetupCall
 from seekwise._checks import Size as Size
 from seekwise._checks import Time as Time
 from seekwise._error import SeekwiseError
+from seekwise._pickles import Versioned
 
 #: A value of a setting.
 Value = str | int | float | bool
@@ -91,7 +92,7 @@ def target_and_settings(on: object) -> tuple[str, SettingWords]:
 
 
 @dataclass(frozen=True, slots=True)
-class Stack:
+class Stack(Versioned):
     """A drive or a stack file, with settings on top: what a job runs on."""
 
     target: str
@@ -120,7 +121,7 @@ def stack(target: str | os.PathLike[str], set: Settings | None = None) -> Stack:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Text(Versioned):
     """A job that is in memory: a fio job, an Iometer configuration or a scene."""
 
     text: str
