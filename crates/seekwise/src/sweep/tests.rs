@@ -273,6 +273,18 @@ fn no_part_that_somebody_changed_is_taken_or_ends_the_call() {
 }
 
 #[test]
+fn a_part_of_another_build_is_made_again() {
+    let (own, mut other) = (plan(), plan());
+    other.made.program.version = "0.1.9".to_owned();
+    other.hash = other.made.hash();
+    let (part, old) = (&own.parts(1)[0], &other.parts(1)[0]);
+    assert_ne!(part.name, old.name, "a sweep looks for files by their names");
+    let file = other.run(old, &()).unwrap();
+    let renamed = own.records(part, &file).map(drop).unwrap_err();
+    assert!(renamed.to_string().contains("another part"), "{renamed}");
+}
+
+#[test]
 fn a_plan_of_another_build_is_refused() {
     let text = plan().text();
     let build = ProgramVersion::current().build;
