@@ -1,5 +1,6 @@
 //! `cargo xtask package`: packs the crates that can be published, and checks that no source of a package reads a file
-//! outside of it when it is built. Nothing is built here, and nothing is uploaded.
+//! outside of it when it is built, and that each crate's documentation has an example. Nothing is built here, and nothing
+//! is uploaded.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -33,6 +34,9 @@ pub fn package() -> Ended {
     let mut faults = Vec::new();
     for package in &packages {
         faults.extend(package.missing_fields.iter().map(|field| format!("{}: no {field}", package.name)));
+        if !has_example(package) {
+            faults.push(format!("{}: no example in the documentation of the crate; expected one in src/lib.rs", package.name));
+        }
         match package_files(&package.name) {
             Ok(files) => faults.extend(files_outside(package, &files)),
             Err(why) => faults.push(why),
@@ -84,6 +88,12 @@ fn publishable_packages() -> Result<Vec<Package>, String> {
 fn package_files(name: &str) -> Result<BTreeSet<String>, String> {
     let text = cargo_output(&["package", "--list", "--allow-dirty", "--locked", "--package", name])?;
     Ok(text.lines().map(|line| line.replace('\\', "/")).collect())
+}
+
+/// Whether the documentation of the crate has an example that is tested.
+fn has_example(package: &Package) -> bool {
+    let text = fs::read_to_string(package.folder.join("src/lib.rs")).unwrap_or_default();
+    text.lines().any(|line| line == "//! ```")
 }
 
 /// Files that a package's sources read and that are not in it.

@@ -14,6 +14,13 @@
 //! | `cmd` | the commands, one file each |
 //! | `pictures` | the files of `--svg` and `--png` |
 //! | `logger` | the library's notes and warnings |
+//!
+//! ```
+//! let words = |line: &str| line.split(' ').map(Into::into).collect::<Vec<_>>();
+//! assert_eq!(seekwise_cli::program(&words("seekwise run random-read --on exos-x18 --runtime 1s")), 0);
+//! // An unknown drive is an error of the user's.
+//! assert_eq!(seekwise_cli::program(&words("seekwise run random-read --on exos-x19")), 2);
+//! ```
 
 mod args;
 mod cmd;

@@ -19,6 +19,22 @@
 //! | [`stack`] | stacks: a drive and what stands above it |
 //!
 //! With the feature `serde`, settings, durations and metrics are read and written by it.
+//!
+//! ```
+//! use seekwise_drives::{drives, stack::StackFile};
+//!
+//! let drive = drives::load("exos-x18")?.profile()?;
+//! assert_eq!(drive.geometry.sectors() * 512 / 1_000_000_000_000, 18);
+//!
+//! let mut raid = StackFile::named_drive("barracuda-7200.7-ncq");
+//! raid.set("array", "raid-5")?;
+//! raid.set("array.drives", "4")?;
+//! assert_eq!(raid.build(&drives::read)?.stack.drives(), 4);
+//!
+//! let fault = raid.set("aray.chunk_kib", "64").unwrap_err();
+//! assert_eq!(fault[0].nearest.as_deref(), Some("array.chunk_kib"));
+//! # Ok::<(), Vec<seekwise_drives::diagnostic::Diagnostic>>(())
+//! ```
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a test makes what it looks at"))]
 #![forbid(unsafe_code)]

@@ -17,6 +17,26 @@
 //! `docs/embed.md` has an example and the rules.
 //!
 //! [`Device`]: seekwise_disk::block::Device
+//!
+//! A file that is synced, and one that is not, after a power cut:
+//!
+//! ```
+//! use seekwise_disk::{rng::Seed, stack::Stack};
+//! use seekwise_files::{blocking::BlockingFiles, layer::Files, operation::Settings};
+//!
+//! let profile = seekwise_drives::drives::load("barracuda-7200.7-ncq").unwrap().profile().unwrap();
+//! let disk = Stack::bare(profile).build(Seed(1));
+//! let mut files = BlockingFiles::new(Files::format(disk, Settings::default()).unwrap());
+//! let [kept, lost] = ["/kept", "/lost"].map(|path| files.create(path).unwrap());
+//! files.write(kept, 0, b"synced").unwrap();
+//! files.fsync(kept).unwrap();
+//! files.write(lost, 0, b"in memory").unwrap();
+//! files.cut_power();
+//! let found = files.files().recovered_files();
+//! let contents = |path| found.iter().find(|file| file.path == path).map(|file| file.contents.clone());
+//! assert_eq!(contents("/kept"), Some(Some(b"synced".to_vec())));
+//! assert_ne!(contents("/lost"), Some(Some(b"in memory".to_vec())));
+//! ```
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a test makes what it looks at"))]
 #![no_std]

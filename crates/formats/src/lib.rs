@@ -17,6 +17,20 @@
 //! | [`recipe`] | recipes of the crash laboratory (`recipes/*.toml`) |
 //! | [`signature`] | the use of a disk, by its first and last bytes |
 //! | [`study`] | studies as values, read and printed; reviews of several |
+//!
+//! A fio job, laid out on a drive of 1 GiB; and one that says where it is wrong:
+//!
+//! ```
+//! use seekwise_formats::fio::{FioContext, parse};
+//!
+//! let text = "[log]\nfilename=/dev/sdx\nioengine=libaio\ndirect=1\nrw=randread\nbs=4k\niodepth=8\n";
+//! let (job, warnings) = parse("log.fio", text, &FioContext::bare())?.job(1 << 21)?;
+//! assert_eq!((job.workers[0].depth, warnings.len()), (8, 0));
+//!
+//! let fault = &parse("log.fio", "[log]\niodepht=8\n", &FioContext::bare()).unwrap_err()[0];
+//! assert_eq!((fault.line, fault.nearest.as_deref()), (2, Some("iodepth")));
+//! # Ok::<(), Vec<seekwise_drives::diagnostic::Diagnostic>>(())
+//! ```
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a test makes what it looks at"))]
 

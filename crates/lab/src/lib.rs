@@ -40,6 +40,19 @@
 //! | [`fit`] | a profile fitted to measurements of its drive |
 //! | [`residual`] | measured figures of jobs against predicted ones, and the suspected part of the model |
 //! | [`forest`] | the leading comparison of a study as a picture, a line for each cell |
+//!
+//! Five runs of each side, on the same seeds, and their verdict:
+//!
+//! ```
+//! use seekwise_lab::stats::{BetterDirection, Criteria, PairedComparison, PairedRatios, Verdict, judge};
+//!
+//! let (before, after) = ([101.0, 99.5, 100.2, 100.9, 99.8], [120.3, 121.0, 119.6, 120.8, 119.9]);
+//! let cell = PairedComparison { paired: PairedRatios::new(&before, &after)?, better: BetterDirection::Higher };
+//! let judged = judge(&[cell], &Criteria::default())[0];
+//! assert_eq!(judged.verdict, Verdict::Faster);
+//! assert!(judged.ratio.low > 1.18 && judged.ratio.high < 1.22);
+//! # Ok::<(), seekwise_lab::stats::PairError>(())
+//! ```
 
 pub mod audit;
 pub mod bench;

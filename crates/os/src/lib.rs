@@ -27,6 +27,19 @@
 //! | [`session`] | records the session of a program on a modelled disk |
 //!
 //! Only this crate reads a clock ([`clock`]) or has sockets ([`serve`]) and devices ([`real`], [`audit`]).
+//!
+//! A file appears whole or not at all, and no other is replaced unless that is asked for:
+//!
+//! ```
+//! use seekwise_os::outputs::{create_temporary_folder, write_whole};
+//!
+//! let folder = create_temporary_folder()?;
+//! let file = folder.path().join("answer.txt");
+//! write_whole(&file, b"100.8 requests/s", false)?;
+//! assert!(write_whole(&file, b"another", false).is_err());
+//! assert_eq!(std::fs::read(&file)?, b"100.8 requests/s");
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a test makes what it looks at"))]
 

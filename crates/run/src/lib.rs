@@ -15,6 +15,23 @@
 //! | [`place`] | the trait of places in real time, their kinds, and [`place::Target`]: where a run takes place |
 //!
 //! Places in real time are in `crates/os`; they implement [`place::Place`].
+//!
+//! Eight reads of a fio job on a drive, each with its response time:
+//!
+//! ```
+//! use seekwise_disk::{rng::Seed, stack::Stack};
+//! use seekwise_formats::fio::{FioContext, parse};
+//! use seekwise_run::{cutoff::RunCutoff, sim, work::Work};
+//!
+//! let profile = seekwise_drives::drives::load("exos-x18")?.profile()?;
+//! let text = "[log]\nfilename=/dev/sdx\nioengine=libaio\ndirect=1\nrw=randread\nbs=4k\nnumber_ios=8\n";
+//! let (job, _) = parse("log.fio", text, &FioContext::bare())?.job(profile.geometry.sectors())?;
+//! let (stack, work, mut responses) = (Stack::bare(profile), Work::from(job), Vec::new());
+//! let mut note = |record: &seekwise_disk::record::Record| responses.push(record.completion.parts.total());
+//! let outcome = sim::run_source(&stack, work.make_source(Seed(1)), RunCutoff::NEVER, Seed(1), &mut note).unwrap();
+//! assert_eq!((outcome.figures.issued, responses.len()), (8, 8));
+//! # Ok::<(), Vec<seekwise_drives::diagnostic::Diagnostic>>(())
+//! ```
 
 pub mod audit;
 pub mod cutoff;
