@@ -35,7 +35,10 @@ pub fn package() -> Ended {
     for package in &packages {
         faults.extend(package.missing_fields.iter().map(|field| format!("{}: no {field}", package.name)));
         if !has_example(package) {
-            faults.push(format!("{}: no example in the documentation of the crate; expected one in src/lib.rs", package.name));
+            faults.push(format!(
+                "{}: no example in the documentation of the crate; expected one in src/lib.rs",
+                package.name
+            ));
         }
         match package_files(&package.name) {
             Ok(files) => faults.extend(files_outside(package, &files)),
