@@ -151,10 +151,10 @@ pub struct Factor {
     pub bundle: Vec<Bundle>,
 }
 
-/// How tables have the levels of a factor.
+/// The kind of a column with the levels of a factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LevelKind {
-    /// As whole numbers.
+    /// Whole numbers.
     Count,
     Figure,
     Text,
@@ -402,15 +402,21 @@ impl Factor {
         keyed.chain(self.bundle.iter().map(|bundle| bundle.name.clone())).collect()
     }
 
-    /// The first kind that all of its levels are.
+    /// The kind of a column that keeps its levels apart. Bundles have names, also where these look like numbers.
     pub fn level_kind(&self) -> LevelKind {
         let names = self.level_names();
+        let is_count = |word: &String| word.parse::<i64>().is_ok_and(|count| count.to_string() == *word);
         // `nan` and `inf` are words here.
-        let is_finite = |word: &String| word.parse::<f64>().is_ok_and(f64::is_finite);
-        match () {
-            () if names.iter().all(|word| word.parse::<i64>().is_ok()) => LevelKind::Count,
-            () if names.iter().all(is_finite) => LevelKind::Figure,
-            () => LevelKind::Text,
+        let figures = names.iter().map(|word| word.parse::<f64>().ok().filter(|figure| figure.is_finite()));
+        let distinct = figures.flatten().map(f64::to_bits).collect::<BTreeSet<_>>().len();
+        if self.key.is_none() {
+            LevelKind::Text
+        } else if names.iter().all(is_count) {
+            LevelKind::Count
+        } else if distinct == names.len() {
+            LevelKind::Figure
+        } else {
+            LevelKind::Text
         }
     }
 
@@ -448,6 +454,11 @@ mod tests {
         assert_eq!(kind(&["1", "2.5"]), LevelKind::Figure);
         assert_eq!(kind(&["1", "on"]), LevelKind::Text);
         assert_eq!(kind(&["nan", "1"]), LevelKind::Text);
+        assert_eq!(kind(&["1", "01"]), LevelKind::Text, "two levels are not one");
+        assert_eq!(kind(&["01", "2"]), LevelKind::Figure);
+        assert_eq!(kind(&["9007199254740993.0", "9007199254740992.5"]), LevelKind::Text, "a figure would round them");
+        let named = |name: &str| Bundle { name: name.to_owned(), set: toml::Table::new() };
+        assert_eq!(Factor::of_bundles("layout", vec![named("1"), named("2")]).level_kind(), LevelKind::Text);
     }
 
     /// A key of a file as its value is printed: defaults are not, a level is a text, and an expression ends where it ends.

@@ -7,6 +7,9 @@ import html
 import json
 import math
 import random
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,6 +90,8 @@ def test_a_sweep_with_bundles_has_the_bytes_of_a_study(here: Path) -> None:
     job = sw.fio("[a]\nioengine=libaio\ndirect=1\nrw=randread\nbs=4k\nsize=1g\niodepth=2\ntime_based\nruntime=1")
     of_text = sw.sweep(job, sw.grid(on=[DRIVE], layout={"one": {"array": "none"}}), runs=1, out="text")
     assert len(of_text.cells) == 1 and of_text.title.endswith(f"on {DRIVE}")
+    again = subprocess.run([sys.executable, *shlex.split(of_text.command)[1:]], capture_output=True, text=True, check=True)
+    assert again.stdout.strip() == of_text.json
 
 
 def test_the_cheapest_that_keeps_its_limit() -> None:

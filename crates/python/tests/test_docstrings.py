@@ -16,7 +16,7 @@ from seekwise._native import Plan
 from seekwise._setup import setup_call
 
 #: Classes that users construct; others come from calls.
-CONSTRUCTED = {"Disk", "RayEngine", "ThreadEngine"}
+CONSTRUCTED = {"Disk", "FolderStore", "RayEngine", "ThreadEngine", "UrlStore", "Work"}
 
 
 def public_calls() -> Iterator[tuple[str, Any]]:
@@ -34,7 +34,8 @@ def public_calls() -> Iterator[tuple[str, Any]]:
         members = {member: getattr(value, member) for base in bases for member in vars(base) if not member.startswith("_")}
         for member, call in members.items():
             hidden = ("set_word", "limits_tuple", "fingerprint", "saved_calls", "make_calls")
-            if callable(call) and not inspect.isclass(call) and member not in hidden:
+            # Of a method without words of its own, the class above has them.
+            if callable(call) and call.__doc__ and not inspect.isclass(call) and member not in hidden:
                 yield f"{name}.{member}", call
 
 

@@ -163,19 +163,23 @@ def test_an_interrupted_search_goes_on_in_its_storage(here: Path) -> None:
     optuna: Any = pytest.importorskip("optuna")
     optuna.create_study(storage=storage, study_name="own").ask()
     others: dict[str, dict[str, Any]] = {
-        "another seed: 3, now 4": {"seed": 4},
-        "another runs: 1, now 2": {"runs": 2},
-        "another aims: iops, now rate": {"aims": {"rate": ONE["iops"]}},
-        "another direction: maximize, now minimize": {"direction": "minimize"},
-        r"another space: .*\(low=1, high=16.*\(low=1, high=8": {"space": SPACE | {"job.depth": (1, 8)}},
-        "another job, on, base or runtime": {"base": {"drive.cache.write_back": False}},
-        "no search made": {"name": "own", "direction": "minimize"},
+        "seed was 3 and is 4 now": {"seed": 4},
+        "runs was 1 and is 2 now": {"runs": 2},
+        "aims was iops and is rate now": {"aims": {"rate": ONE["iops"]}},
+        "direction was maximize and is minimize now": {"direction": "minimize"},
+        "space was .*depth: 1 to 16 and is .*depth: 1 to 8 now": {"space": SPACE | {"job.depth": (1, 8)}},
+        "job, on, base or runtime differ": {"base": {"drive.cache.write_back": False}},
+        "of another program, or of an earlier version, .*": {"name": "own", "direction": "minimize"},
     }
     for said, other in others.items():
-        with pytest.raises(sw.SeekwiseError, match=said + r".*; expected .* or another name="):
+        with pytest.raises(sw.SeekwiseError, match=said + r".*; expected .*another name="):
             asked: dict[str, Any] = {"trials": 2, "storage": storage, "name": "mine"} | other
             found(**asked)
-    assert len(found(trials=1, storage=storage, name="mine", fresh=3, race=2, batch=3).trials) == 7
+    reversed_space = dict(reversed(SPACE.items()))
+    assert len(found(trials=1, storage=storage, name="mine", fresh=3, race=2, batch=3, space=reversed_space).trials) == 7
+    # A search that had no figure does not keep its name.
+    assert not found(trials=0, storage=storage, name="none").trials
+    assert len(found(trials=1, storage=storage, name="none", seed=4).trials) == 1
 
 
 def test_progress_has_trials_and_then_the_race() -> None:
@@ -187,13 +191,18 @@ def test_progress_has_trials_and_then_the_race() -> None:
     found(trials=8, race=4, fresh=2, runtime="1s", progress=keep)
     assert said[:8] == [(8, done, "trials", "") for done in range(1, 9)]
     # Four run twice, the better two four times: the base beside them does not count.
-    assert said[8:] == [(16, 0, "runs", "race of 4"), (16, 8, "runs", "race of 2"), (16, 16, "runs", "fresh seeds")]
+    assert said[8:11] == [(16, 0, "runs", "race of 4"), (16, 8, "runs", "race of 2"), (16, 16, "runs", "race")]
+    assert said[11:] == [(2, 0, "runs", "fresh seeds"), (2, 2, "runs", "fresh seeds")]
 
 
 def test_what_cannot_be_searched() -> None:
     writes: Aims = {"writes": lambda run: run.write.iops}
     with pytest.raises(sw.SeekwiseError, match="a figure above 0"):
         found(aims=writes, trials=1)
+    with pytest.raises(sw.SeekwiseError, match="1 aims and 2 directions"):
+        found(direction=["maximize", "minimize"])
+    with pytest.raises(sw.SeekwiseError, match="0 aims"):
+        found(aims={})
     with pytest.raises(sw.SeekwiseError, match="fresh=2"):
         found(fresh=1)
     nothing = found(trials=0)

@@ -58,16 +58,21 @@ pub struct SweepPlan {
     files: Files,
 }
 
-/// The title, which names what varies, and the question. A drive that varies is not that of the setup.
+/// The title, which names what varies, and the question. A job or a drive that varies is not that of the setup.
 fn title_and_question(setup: &Setup, factors: &[Factor]) -> (String, String) {
-    let varied = |factor: &&Factor| factor.level_names().len() > 1;
-    let names: Vec<&str> = factors.iter().filter(varied).map(|factor| factor.name.as_str()).collect();
-    let setup_title = if names.contains(&"drive") { display_name(&setup.job).to_owned() } else { setup.title() };
+    let varied: Vec<&Factor> = factors.iter().filter(|factor| factor.level_names().len() > 1).collect();
+    let sets = |key: &str| {
+        let in_bundle = |factor: &Factor| factor.bundle.iter().any(|bundle| bundle.set.contains_key(key));
+        varied.iter().any(|factor| factor.key.as_deref() == Some(key) || in_bundle(factor))
+    };
+    let job = if sets("job") { "jobs" } else { display_name(&setup.job) };
+    let whole = if sets("drive") { job.to_owned() } else { format!("{job} on {}", display_name(&setup.target)) };
+    let names: Vec<&str> = varied.iter().map(|factor| factor.name.as_str()).collect();
     let Some((last, others)) = names.split_last() else {
-        return (setup_title.clone(), format!("How fast is {setup_title}?"));
+        return (whole.clone(), format!("How fast is {whole}?"));
     };
     let list = if others.is_empty() { (*last).to_owned() } else { format!("{} and {last}", others.join(", ")) };
-    (format!("{setup_title}, by {list}"), format!("How does the speed of {setup_title} depend on {list}?"))
+    (format!("{whole}, by {list}"), format!("How does the speed of {whole} depend on {list}?"))
 }
 
 /// Successive cells of a plan.

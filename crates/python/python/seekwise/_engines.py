@@ -44,7 +44,21 @@ def _parsed_plan(text: str) -> Plan:
 @dataclass(frozen=True, slots=True)
 class Work:
     """The work of a worker: it runs a part and keeps its file. It is made of texts, so any machine with the same build
-    can do it."""
+    can do it.
+
+    Parameters:
+        plan: the plan of a sweep as a text.
+        store: where parts are kept.
+
+    Returns:
+        a function of a part.
+
+    Raises:
+        nothing: a plan that cannot be read is an error of its first part.
+
+    >>> sw.Work(plan.text, sw.FolderStore("of-work"))(plan.parts(1)[0])
+    'part-0-1-....parquet'
+    """
 
     #: The plan as a text, with all that it was made from.
     plan: str = field(repr=False)
@@ -97,7 +111,7 @@ class Engine(Protocol):
             nothing; `as_completed` says how it ended.
 
         Raises:
-            SeekwiseError: the engine cannot be reached.
+            RuntimeError: after `cancel`.
 
         >>> engine = sw.ThreadEngine(1)  # a sweep calls it, and so may a test of an engine of one's own
         >>> engine.submit(sw.Work(plan.text, sw.FolderStore("of-engine")), plan.parts(1)[0])
@@ -134,7 +148,7 @@ class Engine(Protocol):
         ...
 
 
-class ThreadEngine:
+class ThreadEngine(Engine):
     """Runs parts on the cores of this machine. Threads are enough: the interpreter is free while a part runs.
 
     Parameters:
@@ -144,66 +158,32 @@ class ThreadEngine:
         an engine for `sweep`, `choose` and `search`.
 
     Raises:
-        ValueError: `threads` is below 0.
+        SeekwiseError: `threads` is below 0.
 
-    >>> sw.sweep("random-read", sw.grid(on="exos-x18"), runs=1, runtime="1s", out="by-four", engine=sw.ThreadEngine(4), progress=False).title
+    >>> by_four = sw.ThreadEngine(4)
+    >>> one = sw.grid(on="exos-x18")
+    >>> sw.sweep("random-read", one, runs=1, runtime="1s", out="by-four", engine=by_four, progress=False).title
     'random-read on exos-x18'
     """
 
     def __init__(self, threads: int = 0) -> None:
+        if threads < 0:
+            raise SeekwiseError(f"threads={threads}; expected 1 or more, or 0 for one for each core")
         self.slots: int = threads or os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(self.slots, thread_name_prefix="seekwise")
         self._cancel = CancelFlag()
         self._running: dict[Future[str], PartWords] = {}
 
     def submit(self, work: Work, part: PartWords) -> None:
-        """Takes a part to run.
-
-        Parameters:
-            work: what runs it.
-            part: its first cell, the cell after its last, the name of its file.
-
-        Returns:
-            nothing; `as_completed` says how it ended.
-
-        Raises:
-            SeekwiseError: the engine cannot be reached.
-
-        >>> engine = sw.ThreadEngine(1)  # a sweep calls it, and so may a test of an engine of one's own
-        >>> engine.submit(sw.Work(plan.text, sw.FolderStore("of-engine")), plan.parts(1)[0])
-        >>> [outcome.part[:2] for outcome in engine.as_completed()]
-        [(0, 1)]
-        """
         self._running[self._pool.submit(work, part, self._cancel)] = part
 
     def as_completed(self) -> Iterator[Outcome]:
-        """Yields how each part ended that was taken, also parts that are taken meanwhile; returns when none is left.
-
-        Returns:
-            an iterator of outcomes, in the order in which parts end.
-
-        Raises:
-            nothing: an error of a part is in its outcome.
-
-        >>> list(sw.ThreadEngine(1).as_completed())
-        []
-        """
         while self._running:
             done, _ = wait(self._running, timeout=WAIT_S, return_when=FIRST_COMPLETED)
             for future in done:
                 yield Outcome(self._running.pop(future), future.exception())
 
     def cancel(self) -> None:
-        """Gives up all parts that were taken.
-
-        Returns:
-            nothing.
-
-        Raises:
-            nothing.
-
-        >>> sw.ThreadEngine(1).cancel()
-        """
         self._cancel.set()
         self._pool.shutdown(cancel_futures=True)
         self._running.clear()
@@ -219,7 +199,7 @@ def import_before_tasks() -> None:
     lie there."""
 
 
-class RayEngine:
+class RayEngine(Engine):
     """Runs parts on Ray: the cluster of `RAY_ADDRESS` or of `address`, else processes of this machine. Each worker
     needs this build. Before Ray starts on this machine, a warning of the logger `seekwise` says what that costs.
 
@@ -257,23 +237,6 @@ class RayEngine:
         self.slots: int = int(ray.cluster_resources().get("CPU", 1))
 
     def submit(self, work: Work, part: PartWords) -> None:
-        """Takes a part to run.
-
-        Parameters:
-            work: what runs it.
-            part: its first cell, the cell after its last, the name of its file.
-
-        Returns:
-            nothing; `as_completed` says how it ended.
-
-        Raises:
-            SeekwiseError: the engine cannot be reached.
-
-        >>> engine = sw.ThreadEngine(1)  # a sweep calls it, and so may a test of an engine of one's own
-        >>> engine.submit(sw.Work(plan.text, sw.FolderStore("of-engine")), plan.parts(1)[0])
-        >>> [outcome.part[:2] for outcome in engine.as_completed()]
-        [(0, 1)]
-        """
         sent_work, reference = self._sent_work.get(work.plan, (None, None))
         if sent_work != work:
             # The plan is sent to each machine once, not with each part.
@@ -282,17 +245,6 @@ class RayEngine:
         self._running[self._remote_function.remote(reference, part)] = part
 
     def as_completed(self) -> Iterator[Outcome]:
-        """Yields how each part ended that was taken, also parts that are taken meanwhile; returns when none is left.
-
-        Returns:
-            an iterator of outcomes, in the order in which parts end.
-
-        Raises:
-            nothing: an error of a part is in its outcome.
-
-        >>> list(sw.ThreadEngine(1).as_completed())
-        []
-        """
         while self._running:
             done, _ = self._ray.wait(list(self._running), num_returns=1, timeout=WAIT_S)
             for reference in done:
@@ -307,16 +259,6 @@ class RayEngine:
                     yield Outcome(part, error, lost=True)
 
     def cancel(self) -> None:
-        """Gives up all parts that were taken.
-
-        Returns:
-            nothing.
-
-        Raises:
-            nothing.
-
-        >>> sw.ThreadEngine(1).cancel()
-        """
         for reference in self._running:
             self._ray.cancel(reference, force=True)
         self._running.clear()

@@ -72,13 +72,13 @@ class Grid(Versioned):
             the bundle of each factor that has bundles, in order.
 
         Raises:
-            StopIteration: a bundle of this name is not in the grid.
+            SeekwiseError: the cell has no level of a factor with bundles, or an unknown one.
 
         >>> layouts = sw.grid(layout={"one": {"array": "none"}, "two": {"array": "raid-1", "array.drives": 2}})
         >>> layouts.bundles_of({"layout": "two"})[0].settings
         (('array', 'raid-1'), ('array.drives', '2'))
         """
-        return [next(one for one in bundles if one.name == cell[factor]) for factor, bundles in self.bundles]
+        return [_bundle_named(cell.get(factor), factor, bundles) for factor, bundles in self.bundles]
 
     def settings(self, cell: Mapping[str, str]) -> dict[str, str]:
         """The dotted keys that a cell sets, those of its bundles included.
@@ -90,7 +90,7 @@ class Grid(Versioned):
             the values of the keys, as words.
 
         Raises:
-            StopIteration: a bundle of this name is not in the grid.
+            SeekwiseError: the cell has no level of a factor with bundles, or an unknown one.
 
         >>> layouts = sw.grid({"job.depth": [1, 4]}, layout={"one": {"array": "none"}})
         >>> [layouts.settings(cell) for cell in layouts]

@@ -22,7 +22,7 @@ from seekwise._engines import Engine
 from seekwise._error import SeekwiseError, keeping
 from seekwise._figures import Interval
 from seekwise._grid import target_of
-from seekwise._native import Plan
+from seekwise._native import BUILD, Plan
 from seekwise._pickles import Versioned
 from seekwise._progress import Progress, ProgressFunction
 from seekwise._results import RunResult
@@ -37,6 +37,9 @@ Aim = Callable[[RunResult], float]
 
 #: Where Optuna's study keeps what its figures are of.
 ABOUT = "seekwise"
+
+#: The entry there for all that the base's plan has.
+BASE = "job, on, base or runtime"
 
 #: Settings of a trial: keys, and values as words.
 TrialSettings = tuple[tuple[str, str], ...]
@@ -128,7 +131,10 @@ class Search(Versioned):
             SeekwiseError: the search has one aim, or matplotlib is not installed.
 
         >>> aims = {"rate": lambda run: run.iops, "p99": lambda run: 1 / run.p99}
-        >>> found = sw.search("random-read", "exos-x18", {"job.depth": [1, 32]}, aims=aims, direction="maximize", runs=1, fresh=2, runtime="1s", progress=False)
+        >>> found = sw.search(
+        ...     "random-read", "exos-x18", {"job.depth": [1, 32]}, aims=aims, direction="maximize", runs=1, fresh=2,
+        ...     runtime="1s", progress=False,
+        ... )
         >>> found.plot().get_xlabel()
         'rate, ratio to the base'
         """
@@ -332,8 +338,7 @@ def search(
         trials: stacks to try. Settings that make a stack that was tried are not run again and count for nothing.
         runs: runs of each trial, 1 or more, paired with the base's by their seeds.
         race: with one aim, so many of the best trials run again on other seeds, the better half twice as often, and so
-            on, until one is left. 1: no race. A wider race misses the best less often; each round has about
-            `race * fresh` runs.
+            on, until one is left. 1: no race. Each round has about `race * fresh` runs.
         fresh: runs, 2 or more, of each winner on seeds that neither search nor race used. In the race's first round each
             trial has as many, on seeds of the race.
         batch: trials that are proposed together and may run at once. It is part of the search: another batch proposes
@@ -345,8 +350,9 @@ def search(
         runtime: virtual time of a run, such as "5s"; by default the job's own.
         seed: the seed of all chance, a whole number.
         storage: Optuna's storage, for searches that go on later.
-        name: the study's name in the storage. Called again with it, a search goes on. Other `trials`, `batch`, `race` and `fresh` may be given then; with another job, stack, space, base, seed, direction, or
-            number or names of aims, figures would be of other runs, and the search is refused.
+        name: the study's name in the storage. With it a search goes on, by `trials` more; `batch`, `race` and `fresh` may
+            be other ones. It is refused with another job, stack, space, base, seed, runs, direction, build, or other
+            names of aims, as figures would be of other runs. An aim that changed under its old name is not noticed.
         progress: a bar, none (False), or a function.
 
     Returns:
@@ -370,6 +376,8 @@ def search(
     if isinstance(on, Stack) and "drive" in space:
         raise SeekwiseError("the space has drives, and `on` is a stack: one of them would count for nothing")
     directions = [direction] * len(aims) if isinstance(direction, str) else list(direction)
+    if not aims or len(directions) != len(aims):
+        raise SeekwiseError(f"{len(aims)} aims and {len(directions)} directions; expected one aim or more, each with a direction")
     study, choices = _create_study(directions, seed, storage, name), parse_space(space)
     store = parts_store(kept_place(out, engine, address), None)
     winners: dict[TrialSettings, Winner] = {}
@@ -383,8 +391,12 @@ def search(
         best = _ratios_of_best(study, len(aims))
         if len(aims) == 1 and race > 1 and best:
             best = _race(study, judge, race, fresh, seed, report)
+        if report is not None and best:
+            report(len(best) * fresh, 0, "runs", "fresh seeds")
         planned = [judge.plan(dict(settings), seed + FRESH_SEED_OFFSET, fresh) for settings in best]
         log_ratios = judge.log_ratios(planned, seed + FRESH_SEED_OFFSET, fresh) if planned else []
+        if report is not None and best:
+            report(len(best) * fresh, len(best) * fresh, "runs", "fresh seeds")
         for one, of_runs in zip(planned, log_ratios, strict=True):
             intervals = tuple(geometric_mean_interval(column) for column in zip(*of_runs, strict=True))
             winners[one.settings] = Winner(one.settings, best[one.settings], intervals)
@@ -416,27 +428,29 @@ def _about(
     runs: int,
 ) -> dict[str, str]:
     """What the figures of a study are of, by the arguments of `search`: texts, as Optuna's storage keeps them."""
-    words = {key: one if isinstance(one, Span) else [to_word(value, key) for value in one] for key, one in choices.items()}
-    space = ", ".join(f"{key}={one}" for key, one in words.items())
-    about = {"seed": str(seed), "runs": str(runs), "aims": ", ".join(aims), "direction": ", ".join(directions), "space": space}
+    words = {key: str(one) if isinstance(one, Span) else [to_word(value, key) for value in one] for key, one in choices.items()}
+    space = ", ".join(f"{key}: {words[key]}" for key in sorted(words))
+    about = {"build": BUILD, "seed": str(seed), "runs": str(runs), "aims": ", ".join(aims), "direction": ", ".join(directions)}
     # The base's plan has the rest: the job's text, the stack with its profile, the base's settings and the runtime.
-    return {**about, "job, on, base or runtime": base.hash}
+    return {**about, "space": space, BASE: base.hash}
 
 
 def _check_same_search(study: Any, about: Mapping[str, str]) -> None:
     """Refuses a study of a storage whose figures are of other runs."""
+    has_figures = any(trial.values for trial in study.trials)
     kept = study.user_attrs.get(ABOUT)
-    if kept is None and not study.trials:
+    if not has_figures and (kept is not None or not study.trials):
         study.set_user_attr(ABOUT, dict(about))
         return
-    remedy = "expected the arguments of the search that began it, or another name="
-    if kept is None:
-        made = f"a study of {len(study.trials)} trials that no search made"
-        raise SeekwiseError(f"name={study.study_name!r}: the storage has {made}; {remedy}")
+    place = f"name={study.study_name!r}: the storage"
+    if not isinstance(kept, Mapping):
+        why = f"has {len(study.trials)} trials of another program, or of an earlier version"
+        raise SeekwiseError(f"{place} {why}, and does not say of which runs; expected another name=")
+    remedy = "expected the arguments and the build of the search that began it, or another name="
     for what, value in about.items():
         if kept.get(what) != value:
-            was = "other ones" if what.startswith("job") else f"{kept.get(what)}, now {value}"
-            raise SeekwiseError(f"name={study.study_name!r}: the storage has a search with another {what}: {was}; {remedy}")
+            difference = f"{what} differ" if what == BASE else f"{what} was {kept.get(what)} and is {value} now"
+            raise SeekwiseError(f"{place} has a search of other runs: {difference}; {remedy}")
 
 
 def _run_trials(
@@ -492,8 +506,8 @@ def _race(
         left.sort(key=lambda one: sign * math.fsum(logs[one[0]]) / len(logs[one[0]]))
         left = left[: len(left) // 2]
         round_seed, runs = round_seed + 1, 2 * runs
-    if report is not None:
-        report(total, done, "runs", "fresh seeds")
+    if report is not None and total:
+        report(total, done, "runs", "race")
     return dict(left)
 
 

@@ -27,6 +27,10 @@ class Span:
     #: Whether ratios count alike, rather than differences.
     log: bool = False
 
+    def __str__(self) -> str:
+        step = "" if self.step is None else f" by {self.step}"
+        return f"{self.low} to {self.high}{step}{', ratios alike' if self.log else ''}"
+
     @property
     def is_whole(self) -> bool:
         """Whether its values are whole numbers."""

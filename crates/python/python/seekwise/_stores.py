@@ -66,8 +66,8 @@ class Store(Protocol):
             its bytes; None where there is none of that name.
 
         Raises:
-            UnusableFile: it is no file (a link, a folder, a pipe), or it has more bytes than `most`.
-            SeekwiseError: the place cannot be read.
+            SeekwiseError: it is no file (a link, a folder, a pipe), it has more bytes than `most`, or the place cannot be
+                read.
 
         >>> print(sw.FolderStore("nothing-here").read("results.jsonl"))
         None
@@ -107,23 +107,25 @@ def _check_size(name: object, size: int, max_bytes: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class FolderStore:
-    """A folder. A file is written beside its name and takes its place when it is complete."""
+class FolderStore(Store):
+    """A folder. A file is written beside its name and takes its place when it is complete.
+
+    Parameters:
+        folder: its path; it is made with the first file.
+
+    Returns:
+        a store.
+
+    Raises:
+        nothing: a folder that cannot be used is an error of the first call.
+
+    >>> sw.FolderStore("nothing-here").names()
+    set()
+    """
 
     folder: str
 
     def names(self) -> set[str]:
-        """The names of all files that are kept.
-
-        Returns:
-            the names; none where nothing was kept yet.
-
-        Raises:
-            SeekwiseError: the place cannot be read.
-
-        >>> sw.FolderStore("nothing-here").names()
-        set()
-        """
         try:
             return set(os.listdir(self.folder))
         except FileNotFoundError:
@@ -132,22 +134,6 @@ class FolderStore:
             raise SeekwiseError(f"{self.folder}: {error.strerror}; expected a folder") from error
 
     def read(self, name: str, most: int = MAX_FILE_BYTES) -> bytes | None:
-        """Reads a file.
-
-        Parameters:
-            name: its name.
-            most: the most bytes that it may have.
-
-        Returns:
-            its bytes; None where there is none of that name.
-
-        Raises:
-            UnusableFile: it is no file (a link, a folder, a pipe), or it has more bytes than `most`.
-            SeekwiseError: the place cannot be read.
-
-        >>> print(sw.FolderStore("nothing-here").read("results.jsonl"))
-        None
-        """
         path = Path(self.folder, name)
         try:
             # Checked before it is opened, as opening a device may have effects.
@@ -164,23 +150,6 @@ class FolderStore:
         return content
 
     def write(self, name: str, content: bytes) -> None:
-        """Keeps a file, whole or not at all, whatever lies under its name.
-
-        Parameters:
-            name: its name.
-            content: its bytes.
-
-        Returns:
-            nothing.
-
-        Raises:
-            SeekwiseError: the place cannot be written.
-
-        >>> kept = sw.FolderStore("kept-files")
-        >>> kept.write("a-file", b"its bytes")
-        >>> kept.read("a-file")
-        b'its bytes'
-        """
         try:
             Path(self.folder).mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -244,11 +213,24 @@ def _secret_options(options: Iterable[tuple[str, Any]], all_secret: bool = False
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class UrlStore:
+class UrlStore(Store):
     """A store that fsspec opens. A file is one object, written by one call: object stores keep it whole or not at all.
 
     Its options, such as `(("anon", True),)`, go with it to the workers, secret ones too, and are in its pickles. No
     message contains secret ones.
+
+    Parameters:
+        url: the URL of the place.
+        options: fsspec's, as pairs of a name and a value.
+
+    Returns:
+        a store.
+
+    Raises:
+        nothing: a URL that cannot be opened is an error of the first call.
+
+    >>> sw.UrlStore("memory://lab/swept").names()
+    set()
     """
 
     url: str
@@ -287,17 +269,6 @@ class UrlStore:
         return system, str(root).rstrip("/")
 
     def names(self) -> set[str]:
-        """The names of all files that are kept.
-
-        Returns:
-            the names; none where nothing was kept yet.
-
-        Raises:
-            SeekwiseError: the place cannot be read.
-
-        >>> sw.UrlStore("memory://nothing-here").names()
-        set()
-        """
         system, root = self._open_file_system()
         system.invalidate_cache()
         try:
@@ -307,22 +278,6 @@ class UrlStore:
             return set()
 
     def read(self, name: str, most: int = MAX_FILE_BYTES) -> bytes | None:
-        """Reads a file.
-
-        Parameters:
-            name: its name.
-            most: the most bytes that it may have.
-
-        Returns:
-            its bytes; None where there is none of that name.
-
-        Raises:
-            UnusableFile: it is no file (a link, a folder, a pipe), or it has more bytes than `most`.
-            SeekwiseError: the place cannot be read.
-
-        >>> print(sw.UrlStore("memory://nothing-here").read("results.jsonl"))
-        None
-        """
         (system, root), shown_name = self._open_file_system(), f"{printable_url(self.url)}/{name}"
         try:
             with self._without_secrets():
@@ -340,23 +295,6 @@ class UrlStore:
         return content
 
     def write(self, name: str, content: bytes) -> None:
-        """Keeps a file, whole or not at all, whatever lies under its name.
-
-        Parameters:
-            name: its name.
-            content: its bytes.
-
-        Returns:
-            nothing.
-
-        Raises:
-            SeekwiseError: the place cannot be written.
-
-        >>> kept = sw.UrlStore("memory://kept-files")
-        >>> kept.write("a-file", b"its bytes")
-        >>> kept.read("a-file")
-        b'its bytes'
-        """
         system, root = self._open_file_system()
         object_path = f"{root}/{name}"
         with self._without_secrets():

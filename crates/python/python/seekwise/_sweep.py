@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,11 @@ from seekwise import _checks, _progress
 from seekwise._calls import to_study_or_review
 from seekwise._engines import Engine, Work, engine_by_name
 from seekwise._error import SeekwiseError, keeping
-from seekwise._grid import File, Grid, GridPlanner, target_of
+from seekwise._grid import File, Grid, GridPlanner, target_of, to_source
 from seekwise._native import Plan
 from seekwise._progress import Progress, ProgressFunction
 from seekwise._results import Study
-from seekwise._setup import Job, PartWords, Settings, Target, path_text, setup_call
+from seekwise._setup import Job, PartWords, Settings, Target, Text, path_text, setup_call
 from seekwise._stores import (
     RESULT_FILES,
     Store,
@@ -118,7 +118,14 @@ def sweep(
     ('random-read, by drive and job.depth', 8)
     """
     plan = _plan_grid(job, grid, on, set, seed, runtime, runs)
-    return make_results(plan, path_text(out), engine, address, storage, batch, force, progress)
+    study = make_results(plan, path_text(out), engine, address, storage, batch, force, progress)
+    if not isinstance(job, Text):
+        return study
+    # No shell line of `seekwise` has a job in memory.
+    given = {"on": on, "out": printable_url(path_text(out)), "runs": runs, "set": set, "seed": seed, "runtime": runtime}
+    words = [to_source(job), grid.to_source(), *(f"{name}={to_source(one)}" for name, one in given.items() if one is not None)]
+    call = f"import seekwise as sw; print(sw.sweep({', '.join(words)}).json)"
+    return replace(study, command=f"python3 -c {shlex.quote(call)}")
 
 
 def _plan_grid(

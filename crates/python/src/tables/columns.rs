@@ -22,10 +22,9 @@ pub fn named_column(
 
 /// The levels of a factor, as all of its levels are.
 fn level_column(kind: LevelKind, words: Vec<String>) -> Column {
-    let numbers = words.iter().map(|word| word.parse().ok());
     match kind {
         LevelKind::Count => Column::Count(words.iter().map(|word| word.parse().expect("a count")).collect()),
-        LevelKind::Figure => Column::Figure(numbers.collect()),
+        LevelKind::Figure => Column::Figure(words.iter().map(|word| word.parse().ok()).collect()),
         LevelKind::Text => Column::Text(words),
     }
 }

@@ -36,6 +36,13 @@ fn titles_name_what_varies() {
     let titled = |factors: &[Factor]| study(&SweepPlan::of_setup(&setup, factors, 1).unwrap()).title;
     assert_eq!(titled(&[drives, layouts, one.clone()]), "random-read, by drive and layout");
     assert_eq!(titled(&[one]), "random-read on exos-x18");
+    let makers = ["exos-x18", "wd140edfz"].map(|drive| Bundle {
+        name: drive.to_owned(),
+        set: toml::Table::from_iter([("drive".to_owned(), drive.into())]),
+    });
+    let jobs = Factor::for_key("job", &["random-read".to_owned(), "random-write".to_owned()]);
+    assert_eq!(titled(&[Factor::of_bundles("maker", makers.into())]), "random-read, by maker");
+    assert_eq!(titled(&[jobs]), "jobs on exos-x18, by job");
 }
 
 #[test]
