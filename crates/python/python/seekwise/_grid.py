@@ -38,6 +38,14 @@ class Bundle:
     price: float | None = None
 
 
+def _bundle_named(name: str | None, factor: str, bundles: tuple[Bundle, ...]) -> Bundle:
+    for bundle in bundles:
+        if bundle.name == name:
+            return bundle
+    names = ", ".join(bundle.name for bundle in bundles)
+    raise SeekwiseError(f"{factor}={name}: no such level; expected one of {names}")
+
+
 @dataclass(frozen=True, slots=True)
 class Grid(Versioned):
     """Factors and their levels: each combination is a cell. The first factor varies slowest.
