@@ -86,6 +86,11 @@ impl<D: Device> BlockingFiles<D> {
         self.run(FileOp::Write { file, from, data }).map(|_| ())
     }
 
+    /// Cuts or extends a file to a length.
+    pub fn set_len(&mut self, file: Handle, len: u64) -> Result<(), FileError> {
+        self.run(FileOp::SetLen { file, len }).map(|_| ())
+    }
+
     /// fsync.
     pub fn fsync(&mut self, file: Handle) -> Result<(), FileError> {
         self.run(FileOp::Sync { file, scope: SyncScope::All }).map(|_| ())

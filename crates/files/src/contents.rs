@@ -1,5 +1,9 @@
 //! The bytes of a file as programs see them, in pages that were written or found. Other bytes are zeros. Which pages
 //! are in the page cache is not known here: that decides about time, not about bytes.
+//!
+//! A file has parts: a cut ends one, and pages behind it belong to the next. So bytes that a block held before a cut are
+//! told from those after it, though the block may be the same one. Pages that were cut off are kept until the cut is
+//! committed, for writes that were planned before it.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -18,6 +22,32 @@ pub(crate) struct FileBytes {
     pages: BTreeMap<u64, Box<[u8; PAGE]>>,
     /// Pages with a torn sector.
     unreadable: BTreeSet<u64>,
+    /// First page and number of each part but the first, in order of both.
+    parts: Vec<(u64, u32)>,
+    /// Number of cuts.
+    cuts: u32,
+    /// Cuts that are not committed, in order.
+    kept: Vec<Cut>,
+}
+
+/// Pages that were cut off.
+#[derive(Clone, Debug)]
+struct Cut {
+    /// The number of the last plan before it.
+    plan: u64,
+    number: u32,
+    /// The first page that was cut off.
+    first: u64,
+    pages: BTreeMap<u64, Box<[u8; PAGE]>>,
+    /// The parts before it.
+    parts: Vec<(u64, u32)>,
+}
+
+/// The number of the part that holds a page, and the page at which the next part begins.
+fn find_part(parts: &[(u64, u32)], page: u64) -> (u32, u64) {
+    let next = parts.partition_point(|part| part.0 <= page);
+    let number = next.checked_sub(1).map_or(0, |at| parts[at].1);
+    (number, parts.get(next).map_or(u64::MAX, |part| part.0))
 }
 
 /// The parts of bytes `from..from + len` by page: page, offset in it, length.
@@ -73,7 +103,65 @@ impl FileBytes {
         self.len = self.len.max(from + data.len() as u64);
     }
 
-    /// Cuts the file to `len` bytes.
+    /// The number of the part that holds a page, and the page at which the next part begins.
+    pub(crate) fn part_of(&self, page: u64) -> (u32, u64) {
+        find_part(&self.parts, page)
+    }
+
+    /// The first cut after a plan that took this page.
+    fn cut_after(&self, plan: u64, page: u64) -> Option<&Cut> {
+        self.kept.iter().find(|cut| plan <= cut.plan && cut.first <= page)
+    }
+
+    /// The part of a page when the plan was begun, and a page up to which the part is the same.
+    pub(crate) fn planned_part(&self, plan: u64, page: u64) -> (u32, u64) {
+        match self.cut_after(plan, page) {
+            Some(cut) => (find_part(&cut.parts, page).0, page + 1),
+            None if self.kept.is_empty() => self.part_of(page),
+            None => (self.part_of(page).0, page + 1),
+        }
+    }
+
+    /// The bytes of a plan's write of `len` bytes from byte `from` on, with zeros beyond the end: the present ones, but for
+    /// pages that were cut off since.
+    pub(crate) fn planned_bytes(&self, plan: u64, from: u64, len: usize) -> Vec<u8> {
+        self.copy_pages(from, len, |page| match self.cut_after(plan, page) {
+            Some(cut) => cut.pages.get(&page),
+            None => self.pages.get(&page),
+        })
+    }
+
+    /// Cuts the file to `len` bytes, or extends it, after `plan` plans were begun. Returns the number of the cut, if it is one;
+    /// an error if it is within a torn page.
+    pub(crate) fn set_len(&mut self, len: u64, plan: u64) -> Result<Option<u32>, FileError> {
+        if len >= self.len {
+            self.len = len;
+            return Ok(None);
+        }
+        if !len.is_multiple_of(PAGE as u64) && self.unreadable.contains(&(len / PAGE as u64)) {
+            return Err(FileError::Unreadable);
+        }
+        let first = len.div_ceil(PAGE as u64);
+        self.cuts += 1;
+        let (number, pages, parts) = (self.cuts, self.pages.split_off(&first), self.parts.clone());
+        self.kept.push(Cut { plan, number, first, pages, parts });
+        self.truncate(len);
+        self.parts.retain(|part| part.0 < first);
+        self.parts.push((first, number));
+        Ok(Some(number))
+    }
+
+    /// Number of cuts.
+    pub(crate) fn cut_count(&self) -> u32 {
+        self.cuts
+    }
+
+    /// Forgets what the cuts up to this number took: they are committed.
+    pub(crate) fn forget_cuts(&mut self, number: u32) {
+        self.kept.retain(|cut| number < cut.number);
+    }
+
+    /// Forgets bytes after the first `len` bytes, which the volume has not admitted.
     pub(crate) fn truncate(&mut self, len: u64) {
         self.len = len;
         let kept = len.div_ceil(PAGE as u64);
@@ -94,10 +182,14 @@ impl FileBytes {
     }
 
     /// Copies `len` bytes, with zeros beyond the end.
-    pub(crate) fn copy(&self, from: u64, len: usize) -> Vec<u8> {
+    fn copy(&self, from: u64, len: usize) -> Vec<u8> {
+        self.copy_pages(from, len, |page| self.pages.get(&page))
+    }
+
+    fn copy_pages<'a>(&self, from: u64, len: usize, find: impl Fn(u64) -> Option<&'a Box<[u8; PAGE]>>) -> Vec<u8> {
         let (mut copied, mut at) = (vec![0; len], 0);
         for (page, offset, count) in parts_by_page(from, len) {
-            if let Some(bytes) = self.pages.get(&page) {
+            if let Some(bytes) = find(page) {
                 copied[at..at + count].copy_from_slice(&bytes[offset..offset + count]);
             }
             at += count;
@@ -129,7 +221,29 @@ mod tests {
         file.insert_found_page(1, [7; PAGE], false);
         assert_eq!((file.read(0, 4096).is_ok(), file.read(4000, 200)), (true, Err(FileError::Unreadable)));
         assert_eq!((file.check_write(4096, 4095), file.check_write(4096, 4096)), (Err(FileError::Unreadable), Ok(())));
+        assert_eq!((file.set_len(5000, 0), file.len), (Err(FileError::Unreadable), 8192));
         file.write(4096, &[1; PAGE]);
         assert_eq!(file.read(8191, 1), Ok(vec![1]));
+    }
+
+    #[test]
+    fn a_cut_begins_a_part_and_keeps_what_was_planned_before() {
+        let mut file = FileBytes::default();
+        file.write(0, &[1; 5 * PAGE]);
+        let page = |page: u64| page * PAGE as u64;
+        assert_eq!((file.set_len(page(2), 7), file.set_len(page(9), 7)), (Ok(Some(1)), Ok(None)));
+        assert_eq!((file.part_of(1), file.part_of(2)), ((0, 2), (1, u64::MAX)));
+        file.write(page(2), &[2; 3 * PAGE]);
+        assert_eq!(file.set_len(page(4) + 1, 8), Ok(Some(2)));
+        assert_eq!((file.part_of(4), file.part_of(5)), ((1, 5), (2, u64::MAX)));
+        let planned = |file: &FileBytes, plan, page: u64| {
+            (file.planned_part(plan, page).0, file.planned_bytes(plan, page * PAGE as u64 + 5, 1)[0])
+        };
+        assert_eq!([1, 3, 4, 5].map(|at| planned(&file, 7, at)), [(0, 1), (0, 1), (0, 1), (0, 0)]);
+        assert_eq!([1, 3, 4, 5].map(|at| planned(&file, 8, at)), [(0, 1), (1, 2), (1, 0), (1, 0)]);
+        file.forget_cuts(1);
+        assert_eq!([3, 5].map(|at| planned(&file, 7, at)), [(1, 2), (1, 0)]);
+        assert_eq!((file.set_len(0, 9), file.part_of(0), file.len), (Ok(Some(3)), (3, u64::MAX), 0));
+        assert_eq!((file.set_len(2, 9), file.read(0, 9)), (Ok(None), Ok(vec![0, 0])));
     }
 }

@@ -12,6 +12,8 @@ pub(crate) struct PlacedBytes {
     pub(crate) from: u64,
     pub(crate) to: u64,
     pub(crate) lba: u64,
+    /// The part of the file that they belong to.
+    pub(crate) part: u32,
 }
 
 /// A change of a file's metadata.
@@ -28,6 +30,11 @@ pub(crate) enum Fact {
     Removed,
     Sized(u64),
     Placed(PlacedBytes),
+    /// Bytes from `from` on have no place: the cut of the file with this number.
+    Cut {
+        from: u64,
+        number: u32,
+    },
 }
 
 /// A file as the journal has committed it.
@@ -53,15 +60,32 @@ impl CommittedFile {
             Fact::Unlisted(_) | Fact::Removed => {}
             Fact::Sized(len) => self.len = len,
             Fact::Placed(placed) => self.place_bytes(placed),
+            Fact::Cut { from, .. } => self.cut_places(from),
         }
+    }
+
+    fn cut_places(&mut self, from: u64) {
+        self.runs.retain(|run| run.from < from);
+        if let Some(last) = self.runs.last_mut() {
+            last.to = last.to.min(from);
+        }
+    }
+
+    /// True if a part of it has its place in this block of the drive.
+    pub(crate) fn has_place_in(&self, part: u32, first_sector: u64) -> bool {
+        let holds = |run: &PlacedBytes| {
+            let sectors = run.lba..run.lba + (run.to - run.from) / 512;
+            run.part == part && sectors.contains(&first_sector)
+        };
+        self.runs.iter().any(holds)
     }
 
     /// Places bytes; all later ones lose their places, for the volume reports them again.
     fn place_bytes(&mut self, placed: PlacedBytes) {
-        self.runs.retain(|run| run.from < placed.from);
+        self.cut_places(placed.from);
         if let Some(last) = self.runs.last_mut() {
-            last.to = last.to.min(placed.from);
-            if last.to == placed.from && last.lba + (last.to - last.from) / 512 == placed.lba {
+            let follows = last.to == placed.from && last.lba + (last.to - last.from) / 512 == placed.lba;
+            if follows && last.part == placed.part {
                 last.to = placed.to;
                 return;
             }
@@ -89,15 +113,20 @@ impl History {
         self.pending.push_back((number, file, fact));
     }
 
-    /// Commits the changes up to this number; reports the files that are removed.
-    pub(crate) fn commit(&mut self, number: u64, mut report_removed: impl FnMut(u32)) {
+    /// Commits the changes up to this number; reports the files that are removed (`None`), or cut.
+    pub(crate) fn commit(&mut self, number: u64, mut report_freed: impl FnMut(u32, Option<(u32, &CommittedFile)>)) {
         while self.pending.front().is_some_and(|change| change.0 <= number) {
             let Some((_, file, fact)) = self.pending.pop_front() else { return };
             if fact == Fact::Removed {
                 self.committed.remove(&file);
-                report_removed(file);
-            } else {
-                self.committed.entry(file).or_default().apply(fact);
+                report_freed(file, None);
+                continue;
+            }
+            let cut = if let Fact::Cut { number, .. } = fact { Some(number) } else { None };
+            let committed = self.committed.entry(file).or_default();
+            committed.apply(fact);
+            if let Some(cut) = cut {
+                report_freed(file, Some((cut, committed)));
             }
         }
     }
@@ -144,21 +173,26 @@ mod tests {
         history.add(4, 7, Fact::Removed);
         let mut removed = Vec::new();
         for (number, names) in [(1, "/old"), (2, "/old"), (3, "/new")] {
-            history.commit(number, |file| removed.push(file));
+            history.commit(number, |file, _| removed.push(file));
             assert_eq!(history.listed(), [(7, String::from(names))]);
         }
         assert_eq!(history.committed()[&7].len, 10);
-        history.commit(4, |file| removed.push(file));
+        history.commit(4, |file, _| removed.push(file));
         assert_eq!((history.listed().len(), removed), (0, alloc::vec![7]));
     }
 
     #[test]
     fn places_that_are_reported_again_replace_the_later_ones() {
         let mut file = CommittedFile::default();
-        let placed = |from, to, lba| PlacedBytes { from, to, lba };
+        let placed = |from, to, lba| PlacedBytes { from, to, lba, part: 0 };
         for run in [placed(0, 4096, 80), placed(4096, 8192, 88), placed(8192, 12288, 800), placed(4096, 8192, 160)] {
             file.apply(Fact::Placed(run));
         }
         assert_eq!(file.runs, [placed(0, 4096, 80), placed(4096, 8192, 160)]);
+        file.apply(Fact::Cut { from: 4096, number: 1 });
+        let after_cut = PlacedBytes { part: 1, ..placed(4096, 8192, 88) };
+        file.apply(Fact::Placed(after_cut));
+        assert_eq!(file.runs, [placed(0, 4096, 80), after_cut]);
+        assert!(file.has_place_in(1, 95) && !file.has_place_in(0, 95) && !file.has_place_in(1, 80));
     }
 }

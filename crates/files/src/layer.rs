@@ -27,7 +27,7 @@ use seekwise_work::files::volume::{
 
 use crate::contents::{FileBytes, PAGE};
 use crate::history::{CommittedFile, Fact, History, PlacedBytes};
-use crate::medium::{BLOCK, Medium, WriteData};
+use crate::medium::{BLOCK, Medium, Owner, WriteData};
 use crate::names::{Names, ROOT};
 use crate::operation::{Answer, FileCompletion, FileError, FileOp, Handle, OpId, RecoveredFile, Settings};
 use crate::requests::{Prepared, Requests};
@@ -79,6 +79,7 @@ enum Outcome {
     Answer(Answer),
     Read { file: u32, from: u64, bytes: u64 },
     Written { file: u32, bytes: u64 },
+    Resized { file: u32 },
 }
 
 /// Describes the volume of a layer.
@@ -125,6 +126,22 @@ fn error_of(refused: VolumeError) -> FileError {
         VolumeError::TooLarge { .. } => FileError::TooLarge,
         _ => FileError::NoSpace,
     }
+}
+
+/// Splits bytes `from..to` of a file, which lie from sector `lba` on, by the file's parts: `part_of` tells the part of a page,
+/// and the page up to which it goes.
+fn split_by_part((from, to): (u64, u64), lba: u64, part_of: impl Fn(u64) -> (u32, u64)) -> Vec<PlacedBytes> {
+    let (mut placed, mut at) = (Vec::<PlacedBytes>::with_capacity(1), from);
+    while at < to {
+        let (part, next) = part_of(at / PAGE as u64);
+        let end = to.min(next.saturating_mul(PAGE as u64));
+        match placed.last_mut() {
+            Some(last) if last.part == part => last.to = end,
+            _ => placed.push(PlacedBytes { from: at, to: end, lba: lba + (at - from) / SECTOR, part }),
+        }
+        at = end;
+    }
+    placed
 }
 
 impl<D: Device> Files<D> {
@@ -178,6 +195,7 @@ impl<D: Device> Files<D> {
             from: run.from * cluster,
             to: (run.from + run.len) * cluster,
             lba: volume.cluster_lba(run.start),
+            part: 0,
         };
         let runs = volume.file_runs(id).iter().map(placed).collect();
         let known_place = Some((place.directory, String::from(place.name)));
@@ -264,6 +282,7 @@ impl<D: Device> Files<D> {
             }
             FileOp::Write { data: [], .. } => return Ok(Some(Answer::Written(0))),
             FileOp::Write { file, from, data } => self.begin_write(id, file, from, data)?,
+            FileOp::SetLen { file, len } => return self.begin_set_len(id, file, len),
             FileOp::Sync { file, scope } => {
                 let file = volume_file(self.check_handle(file)?);
                 let call = match self.names.is_directory(file.id.0) {
@@ -358,6 +377,21 @@ impl<D: Device> Files<D> {
         Ok(())
     }
 
+    /// Begins to cut or extend a file; returns the answer if nothing is to do.
+    fn begin_set_len(&mut self, id: OpId, handle: Handle, len: u64) -> Result<Option<Answer>, FileError> {
+        let file = self.check_file(handle)?;
+        let bytes = self.files.get_mut(&file).expect("a file has contents");
+        if len == bytes.len {
+            return Ok(Some(Answer::Done));
+        }
+        if len.div_ceil(PAGE as u64) > u64::from(u32::MAX) {
+            return Err(FileError::TooLarge);
+        }
+        bytes.set_len(len, self.system.begun_plans())?;
+        self.begin_op(id, Outcome::Resized { file }, Call::SetLength { file: volume_file(file), bytes: len });
+        Ok(None)
+    }
+
     /// Begins a rename; returns the answer if nothing is to do. A file that it replaces is removed by a call of its own at the
     /// same instant: both changes are in one transaction.
     fn begin_rename(&mut self, id: OpId, from: &str, to: &str) -> Result<Option<Answer>, FileError> {
@@ -430,10 +464,20 @@ impl<D: Device> Files<D> {
                 PageFact::Unlisted(directory) => Fact::Unlisted(directory.0),
                 PageFact::Unrecorded => Fact::Removed,
                 PageFact::Sized(len) => Fact::Sized(len),
-                PageFact::Mapped { from, to, lba } => Fact::Placed(PlacedBytes { from, to, lba }),
-                // An inode is in use once the file is listed. ext4 in this model keeps no bytes in inodes, and
-                // takes no place away from a file that stays.
-                PageFact::Recorded | PageFact::Unmapped { .. } | PageFact::Inside(_) => continue,
+                PageFact::Mapped { from, to, lba } => {
+                    let held = self.files.get(&change.file.0);
+                    let part = |page| held.map_or((0, u64::MAX), |held| held.part_of(page));
+                    for placed in split_by_part((from, to), lba, part) {
+                        self.history.add(change.number, change.file.0, Fact::Placed(placed));
+                    }
+                    continue;
+                }
+                PageFact::Unmapped { from, .. } => {
+                    let number = self.files.get(&change.file.0).map_or(0, FileBytes::cut_count);
+                    Fact::Cut { from, number }
+                }
+                // An inode is in use once the file is listed. ext4 in this model keeps no bytes in inodes.
+                PageFact::Recorded | PageFact::Inside(_) => continue,
             };
             self.history.add(change.number, change.file.0, fact);
         }
@@ -470,9 +514,17 @@ impl<D: Device> Files<D> {
 
     fn commit_history(&mut self) {
         let Files { history, files, medium, requests, .. } = self;
-        history.commit(requests.committed(), |removed| {
-            files.remove(&removed);
-            medium.forget_owner(removed);
+        history.commit(requests.committed(), |file, committed| match committed {
+            None => {
+                files.remove(&file);
+                medium.forget_replaced(file, |_, _| true);
+            }
+            Some((cut, committed)) => {
+                if let Some(bytes) = files.get_mut(&file) {
+                    bytes.forget_cuts(cut);
+                }
+                medium.forget_replaced(file, |part, block| !committed.has_place_in(part, block * BLOCK));
+            }
         });
     }
 
@@ -498,12 +550,18 @@ impl<D: Device> Files<D> {
     fn prepare(&mut self, request: Request) -> Request {
         assert!(request.op != Op::Compute, "calls take no processor time here");
         let (_, &step) = self.system.request_step(request.tag).expect("a step of a plan");
+        let plan = self.system.request_plan(request.tag).expect("a step of a plan");
         let data = match step.role {
             SectorRole::Data { file, from } if request.op == Op::Write => {
                 let byte = from + (request.lba - step.lba) * SECTOR;
                 let len = (u64::from(request.sectors) * SECTOR) as usize;
-                let bytes = self.files.get(&file.0).map_or_else(|| alloc::vec![0; len], |held| held.copy(byte, len));
-                Some(WriteData { owner: file.0, lba: request.lba, bytes: bytes.into() })
+                let held = self.files.get(&file.0);
+                let bytes = held.map_or_else(|| alloc::vec![0; len], |held| held.planned_bytes(plan, byte, len));
+                let part = |page| held.map_or((0, u64::MAX), |held| held.planned_part(plan, page));
+                let placed = split_by_part((byte, byte + len as u64), request.lba, part);
+                let owner = |placed: PlacedBytes| (placed.lba, Owner { file: file.0, part: placed.part });
+                let owners = placed.into_iter().map(owner).collect();
+                Some(WriteData { owners, lba: request.lba, bytes: bytes.into() })
             }
             _ => None,
         };
@@ -553,7 +611,7 @@ impl<D: Device> Files<D> {
 
     fn finish_outcome(&mut self, outcome: Outcome, error: Option<FileError>) -> Result<Answer, FileError> {
         match (outcome, error) {
-            (Outcome::Written { file, .. }, Some(error)) => {
+            (Outcome::Written { file, .. } | Outcome::Resized { file }, Some(error)) => {
                 // The volume may not have admitted all of it.
                 if self.names.contains(file) {
                     let admitted = self.system.volume(0).file_bytes(FileId(file));
@@ -566,6 +624,7 @@ impl<D: Device> Files<D> {
             }
             (_, Some(error)) => Err(error),
             (Outcome::Answer(answer), None) => Ok(answer),
+            (Outcome::Resized { .. }, None) => Ok(Answer::Done),
             (Outcome::Written { bytes, .. }, None) => Ok(Answer::Written(bytes)),
             (Outcome::Read { file, from, bytes }, None) => match self.names.contains(file) {
                 true => self.files[&file].read(from, bytes).map(Answer::Bytes),
@@ -662,7 +721,7 @@ impl<D: Device> Files<D> {
             let (first, count) = (run.lba / BLOCK, (run.to - run.from) / PAGE as u64);
             let page = run.from / PAGE as u64;
             self.medium
-                .owned_blocks(file, first, first + count)
+                .owned_blocks(Owner { file, part: run.part }, first, first + count)
                 .map(move |(number, block)| (page + number - first, block))
         };
         committed.runs.iter().flat_map(in_run).filter(move |&(page, _)| page < pages)
@@ -738,9 +797,12 @@ impl<D: Device> Files<D> {
             }
             for run in &committed.runs {
                 let (first, end) = (run.lba / BLOCK, (run.lba + (run.to - run.from) / SECTOR) / BLOCK);
-                owned.extend(self.medium.owned_blocks(file, first, end).map(|(number, _)| (file, id, number)));
+                let (old, new) = (Owner { file, part: run.part }, Owner { file: id, part: 0 });
+                owned.extend(self.medium.owned_blocks(old, first, end).map(|(number, _)| (old, new, number)));
             }
-            history.add_committed(id, CommittedFile { place: Some((directory, name.clone())), ..committed.clone() });
+            let runs = committed.runs.iter().map(|run| PlacedBytes { part: 0, ..*run }).collect();
+            let place = Some((directory, name.clone()));
+            history.add_committed(id, CommittedFile { place, runs, ..committed.clone() });
         }
         self.medium.set_owners(&owned);
         (self.names, self.history, self.files) = (names, history, files);

@@ -7,6 +7,7 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use seekwise_disk::block::{Landing, LandingKind, MemberRole, SECTOR};
 
@@ -19,11 +20,18 @@ const BYTES: usize = (BLOCK * SECTOR) as usize;
 /// All sectors of a block, one bit each.
 const WHOLE: u8 = 0xff;
 
+/// The owner of a block: a part of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Owner {
+    pub(crate) file: u32,
+    pub(crate) part: u32,
+}
+
 /// A block on the medium.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
-    /// The file that wrote it.
-    pub(crate) owner: u32,
+    /// Whose bytes it holds.
+    pub(crate) owner: Owner,
     pub(crate) bytes: [u8; BYTES],
     /// Torn sectors, one bit each.
     pub(crate) torn: u8,
@@ -40,9 +48,17 @@ struct StagedBlock {
 /// The data of a write, from a sector on.
 #[derive(Clone, Debug)]
 pub(crate) struct WriteData {
-    pub(crate) owner: u32,
+    /// The sectors at which owners begin, the first at `lba`.
+    pub(crate) owners: Vec<(u64, Owner)>,
     pub(crate) lba: u64,
     pub(crate) bytes: Arc<[u8]>,
+}
+
+impl WriteData {
+    fn owner_at(&self, lba: u64) -> Owner {
+        let next = self.owners.partition_point(|owner| owner.0 <= lba);
+        self.owners[next - 1].1
+    }
 }
 
 /// The blocks that were written, by their number on the drive.
@@ -53,7 +69,7 @@ pub(crate) struct Medium {
     /// With [`Tear::Page`]: blocks that are written in part.
     staged: BTreeMap<u64, StagedBlock>,
     /// Bytes of another owner that were overwritten, by owner and block.
-    replaced: BTreeMap<(u32, u64), Box<Block>>,
+    replaced: BTreeMap<(Owner, u64), Box<Block>>,
 }
 
 /// True if the landing is one that a mount sees.
@@ -85,13 +101,11 @@ impl Medium {
     fn apply_to_block(&mut self, stamp: u64, (lba, end): (u64, u64), torn: bool, data: &WriteData) {
         let (number, count) = (lba / BLOCK, end - lba);
         let sectors = (WHOLE >> (BLOCK - count)) << (lba % BLOCK);
-        let block = self
-            .blocks
-            .entry(number)
-            .or_insert_with(|| Box::new(Block { owner: data.owner, bytes: [0; BYTES], torn: 0 }));
-        if block.owner != data.owner {
+        let owner = data.owner_at(lba);
+        let block = self.blocks.entry(number).or_insert_with(|| Box::new(Block { owner, bytes: [0; BYTES], torn: 0 }));
+        if block.owner != owner {
             self.replaced.insert((block.owner, number), block.clone());
-            **block = Block { owner: data.owner, bytes: [0; BYTES], torn: 0 };
+            **block = Block { owner, bytes: [0; BYTES], torn: 0 };
         }
         let (from, len) = ((lba % BLOCK * SECTOR) as usize, (count * SECTOR) as usize);
         let source = ((lba - data.lba) * SECTOR) as usize;
@@ -127,25 +141,25 @@ impl Medium {
     }
 
     /// The block with this number, as a mount that gives it to `owner` finds it.
-    fn block(&self, owner: u32, number: u64) -> Option<&Block> {
+    fn block(&self, owner: Owner, number: u64) -> Option<&Block> {
         self.owned_blocks(owner, number, number + 1).next().map(|(_, block)| block)
     }
 
     /// The blocks `first..end` that were ever written, as a mount that gives them to `owner` finds them.
-    pub(crate) fn owned_blocks(&self, owner: u32, first: u64, end: u64) -> impl Iterator<Item = (u64, &Block)> {
+    pub(crate) fn owned_blocks(&self, owner: Owner, first: u64, end: u64) -> impl Iterator<Item = (u64, &Block)> {
         let held = self.blocks.range(first..end).filter(move |(_, block)| block.owner == owner);
         let held = held.map(|(&number, block)| (number, &**block));
         let replaced = self.replaced.range((owner, first)..(owner, end));
         held.chain(replaced.map(|(&(_, number), block)| (number, &**block)))
     }
 
-    /// Forgets overwritten bytes of a file whose removal is committed.
-    pub(crate) fn forget_owner(&mut self, owner: u32) {
-        self.replaced.retain(|&(other, _), _| other != owner);
+    /// Forgets overwritten bytes of a file, if they had their place in blocks that a commit has freed: by part and block.
+    pub(crate) fn forget_replaced(&mut self, file: u32, is_freed: impl Fn(u32, u64) -> bool) {
+        self.replaced.retain(|&(owner, number), _| owner.file != file || !is_freed(owner.part, number));
     }
 
     /// Gives blocks to the owners that a mount has found; those of nobody are forgotten.
-    pub(crate) fn set_owners(&mut self, owned: &[(u32, u32, u64)]) {
+    pub(crate) fn set_owners(&mut self, owned: &[(Owner, Owner, u64)]) {
         let mut blocks = BTreeMap::new();
         for &(old, new, number) in owned {
             let found = self.block(old, number).cloned();
@@ -162,18 +176,21 @@ impl Medium {
 mod tests {
     use super::*;
     use alloc::vec;
-    use alloc::vec::Vec;
     use seekwise_disk::time::Instant;
 
-    fn land(medium: &mut Medium, stamp: u64, (lba, sectors): (u64, u32), kind: LandingKind, owner: u32) {
+    fn owner(file: u32) -> Owner {
+        Owner { file, part: 0 }
+    }
+
+    fn land(medium: &mut Medium, stamp: u64, (lba, sectors): (u64, u32), kind: LandingKind, file: u32) {
         let at = (Instant::ZERO, Instant::ZERO);
-        let data = WriteData { owner, lba: 0, bytes: Arc::from(vec![stamp as u8; 2 * BYTES]) };
+        let data = WriteData { owners: vec![(0, owner(file))], lba: 0, bytes: Arc::from(vec![stamp as u8; 2 * BYTES]) };
         medium.apply_landing(&Landing::new((lba, sectors), stamp, at, kind), &data);
     }
 
     /// One byte of each sector of block 0, and the torn sectors.
-    fn sectors(medium: &Medium, owner: u32) -> (Vec<u8>, u8) {
-        let block = medium.block(owner, 0).expect("it was written");
+    fn sectors(medium: &Medium, file: u32) -> (Vec<u8>, u8) {
+        let block = medium.block(owner(file), 0).expect("it was written");
         (block.bytes.chunks(512).map(|sector| sector[9]).collect(), block.torn)
     }
 
@@ -199,7 +216,9 @@ mod tests {
         land(&mut medium, 1, (0, 8), LandingKind::Landed, 5);
         land(&mut medium, 2, (0, 8), LandingKind::Landed, 6);
         assert_eq!((sectors(&medium, 5).0[0], sectors(&medium, 6).0[0]), (1, 2));
-        medium.forget_owner(5);
-        assert!(medium.block(5, 0).is_none());
+        medium.forget_replaced(5, |_, block| block == 1);
+        assert!(medium.block(owner(5), 0).is_some());
+        medium.forget_replaced(5, |_, block| block == 0);
+        assert!(medium.block(owner(5), 0).is_none());
     }
 }

@@ -47,6 +47,11 @@ pub enum FileOp<'a> {
         from: u64,
         data: &'a [u8],
     },
+    /// Cuts or extends a file to a length (ftruncate). The new bytes are zeros; they take space once the file is written next.
+    SetLen {
+        file: Handle,
+        len: u64,
+    },
     /// Makes a file and its entry durable: fsync ([`SyncScope::All`]) or fdatasync ([`SyncScope::Data`]). As on ext4, fsync
     /// commits the whole transaction that runs.
     Sync {
@@ -76,7 +81,7 @@ pub enum FileOp<'a> {
 /// The result of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Done: sync, rename, remove, a new directory.
+    /// Done: sync, a new length, rename, remove, a new directory.
     Done,
     Opened(Handle),
     /// Bytes that were read.

@@ -48,10 +48,27 @@ fn build_device(kind: Kind, seed: u64) -> Box<dyn Device> {
 /// An operation in flight: its promise once it has ended, or the answer that it must give.
 enum Expected {
     Nothing,
-    Promise { file: u32, step: u64, with_names: bool },
-    PromiseAll { step: u64 },
-    Read { file: u32, from: u64, bytes: u64 },
-    Opened { file: u32 },
+    /// A write or a new length, by the model's step.
+    Change {
+        file: u32,
+        step: u64,
+    },
+    Promise {
+        file: u32,
+        step: u64,
+        with_names: bool,
+    },
+    PromiseAll {
+        step: u64,
+    },
+    Read {
+        file: u32,
+        from: u64,
+        bytes: u64,
+    },
+    Opened {
+        file: u32,
+    },
     Len(u64),
 }
 
@@ -113,7 +130,7 @@ impl Case {
                 }
                 (Expected::Opened { file }, Ok(Answer::Opened(handle))) => _ = self.handles.insert(file, handle),
                 (Expected::Len(len), result) => assert_eq!(result, Ok(Answer::Len(len))),
-                (Expected::Nothing, Ok(_)) => {}
+                (Expected::Nothing | Expected::Change { .. }, Ok(_)) => {}
                 // Removed while it was read or opened.
                 (_, Err(FileError::NotFound)) => {}
                 (_, result) => panic!("{result:?}"),
@@ -183,14 +200,38 @@ impl Case {
         let mut noise = Seed(self.rng.next_u64()).stream("noise");
         let data: Vec<u8> = (0..bytes).map(|_| noise.next_u64() as u8).collect();
         self.model.write(file, from as usize, &data);
-        self.submit(FileOp::Write { file: handle, from, data: &data }, Expected::Nothing);
+        let change = Expected::Change { file, step: self.model.step };
+        self.submit(FileOp::Write { file: handle, from, data: &data }, change);
+    }
+
+    fn set_len(&mut self, file: u32, handle: Handle) {
+        let len = self.model.files[&file].bytes.len() as u64;
+        let to = match self.rng.below(5) {
+            0 => 0,
+            1 => self.rng.below(len + 1),
+            2 => self.rng.below(len + 1) / PAGE as u64 * PAGE as u64,
+            3 => len.saturating_sub(1 + self.rng.below(PAGE as u64)),
+            _ => len + self.rng.below(50_000),
+        };
+        self.model.set_len(file, to as usize);
+        let change = Expected::Change { file, step: self.model.step };
+        self.submit(FileOp::SetLen { file: handle, len: to }, change);
+    }
+
+    /// The step that a sync of a file, or of all, promises if it is submitted now: it does not wait for changes in flight.
+    fn synced_step(&self, synced: Option<u32>) -> u64 {
+        let in_flight = self.expected.values().filter_map(|expected| match expected {
+            Expected::Change { file, step } if synced.is_none_or(|synced| synced == *file) => Some(step - 1),
+            _ => None,
+        });
+        in_flight.min().unwrap_or(self.model.step)
     }
 
     /// One random operation.
     fn act(&mut self) {
         let file = self.random_file();
         let handle = file.as_ref().and_then(|(_, file)| Some((*file, *self.handles.get(file)?)));
-        match (self.rng.below(20), file, handle) {
+        match (self.rng.below(23), file, handle) {
             (0..=2, ..) => {
                 let path = self.random_path();
                 if !self.model.tree().contains_key(&path) {
@@ -208,11 +249,11 @@ impl Case {
             (10..=12, _, Some((file, handle))) => {
                 let scope = if self.rng.below(3) == 0 { SyncScope::Data } else { SyncScope::All };
                 let with_names = scope == SyncScope::All;
-                let promise = Expected::Promise { file, step: self.model.step, with_names };
+                let promise = Expected::Promise { file, step: self.synced_step(Some(file)), with_names };
                 self.submit(FileOp::Sync { file: handle, scope }, promise);
             }
             (13, ..) if self.rng.below(4) == 0 => {
-                let step = self.model.step;
+                let step = self.synced_step(None);
                 self.submit(FileOp::SyncAll, Expected::PromiseAll { step });
             }
             (14..=15, Some((from, _)), _) => {
@@ -230,6 +271,7 @@ impl Case {
                 let len = self.model.files[&file].bytes.len() as u64;
                 self.submit(FileOp::Len { file: handle }, Expected::Len(len));
             }
+            (18..=20, _, Some((file, handle))) => self.set_len(file, handle),
             (_, _, Some((file, handle))) => {
                 let (from, bytes) = (self.rng.below(50_000), self.rng.below(50_000));
                 self.submit(FileOp::Read { file: handle, from, bytes }, Expected::Read { file, from, bytes });
@@ -316,7 +358,7 @@ fn run_case(kind: Kind, seed: u64) -> Result<Sum, String> {
         let busy = case.random_file().and_then(|(_, file)| Some((file, *case.handles.get(&file)?)));
         if let Some((file, handle)) = busy.filter(|_| case.rng.below(2) == 0) {
             case.write(file, handle);
-            let step = case.model.step;
+            let step = case.synced_step(None);
             case.submit(FileOp::SyncAll, Expected::PromiseAll { step });
         }
         let longest = if case.rng.below(2) == 0 { 30_000 } else { 1_000_000 };

@@ -90,6 +90,54 @@ fn a_cold_read_waits_for_the_drive_and_a_full_volume_refuses() {
 }
 
 #[test]
+fn a_cut_file_is_extended_with_zeros_and_both_are_durable_once_synced() {
+    const PAGES: usize = 4;
+    let mut files = blocking(Settings::default());
+    let file = files.create("/f").unwrap();
+    files.write(file, 0, &[7; 4096 * PAGES]).unwrap();
+    files.fsync(file).unwrap();
+    // Within a page: its rest becomes zeros on the drive before the length is committed.
+    files.set_len(file, 5000).unwrap();
+    assert_eq!(contents_after_cut(&mut files, "/f"), Some(vec![7; 4096 * PAGES]), "not committed yet");
+    files.power_on();
+    let file = files.open("/f").unwrap();
+    let (_, cut) = time(&mut files, |files| files.set_len(file, 5000).unwrap());
+    assert!(cut > Span::from_millis(1), "it reads the page: {cut}");
+    files.set_len(file, 4096 * PAGES as u64).unwrap();
+    files.wait(Span::from_secs(6));
+    let mut expected = vec![0; 4096 * PAGES];
+    expected[..5000].fill(7);
+    assert_eq!(files.read(file, 0, u64::MAX), Ok(expected.clone()));
+    // Blocks that it had before are allocated again for a write of the last page; those between hold nothing of the old file.
+    files.write(file, 4096 * 3, &[9; 4096]).unwrap();
+    files.fsync(file).unwrap();
+    expected[4096 * 3..].fill(9);
+    assert_eq!(contents_after_cut(&mut files, "/f"), Some(expected));
+    files.power_on();
+    let file = files.open("/f").unwrap();
+    files.set_len(file, 0).unwrap();
+    files.set_len(file, 3).unwrap();
+    files.fdatasync(file).unwrap();
+    assert_eq!(contents_after_cut(&mut files, "/f"), Some(vec![0; 3]));
+}
+
+#[test]
+fn a_length_that_has_no_room_is_refused() {
+    let mut files = blocking(Settings::default());
+    let file = files.create("/f").unwrap();
+    let free = files.files().free_bytes();
+    assert_eq!(files.set_len(file, free + 4097), Err(FileError::NoSpace));
+    assert_eq!((files.set_len(file, u64::MAX), files.file_len(file)), (Err(FileError::TooLarge), Ok(0)));
+    // Each of two files has room for itself. The first that is written takes it, so the other loses its data.
+    let other = files.create("/g").unwrap();
+    for file in [file, other] {
+        files.set_len(file, free / 4 * 3).unwrap();
+        files.write(file, 0, b"x").unwrap();
+    }
+    assert_eq!((files.fsync(file), files.fsync(other)), (Ok(()), Err(FileError::Device)));
+}
+
+#[test]
 fn names_are_found_listed_and_refused() {
     let mut files = blocking(Settings::default());
     files.create_directory("/d").unwrap();

@@ -121,6 +121,20 @@ impl Model {
         }
     }
 
+    /// Cuts or extends a file; the bytes after a cut are zeros from then on.
+    pub fn set_len(&mut self, file: u32, len: usize) {
+        self.step += 1;
+        let step = self.step;
+        let held = self.files.get_mut(&file).unwrap();
+        let old = held.bytes.len();
+        held.bytes.resize(len, 0);
+        held.lengths.push((step, len));
+        for page in len.min(old) / PAGE..old.div_ceil(PAGE) {
+            let version = (step, page_of(&held.bytes, page));
+            held.versions.entry(page).or_insert_with(|| vec![(0, vec![0; PAGE])]).push(version);
+        }
+    }
+
     /// A sync of a file that was submitted at `step` has returned.
     pub fn promise(&mut self, file: u32, step: u64, with_names: bool) {
         let held = self.files.get_mut(&file).unwrap();

@@ -64,6 +64,8 @@ pub enum Call {
         bytes: u64,
         handle: OpenMode,
     },
+    /// Cuts or extends a file to a length (ftruncate); ext4 only.
+    SetLength { file: File, bytes: u64 },
     /// Makes a file durable: fsync, fdatasync, FlushFileBuffers.
     Sync(File, SyncScope),
     /// Closes a file that was written.
@@ -101,6 +103,7 @@ impl Call {
             | Call::Delete(file)
             | Call::Read { file, .. }
             | Call::Write { file, .. }
+            | Call::SetLength { file, .. }
             | Call::Shift { file, .. }
             | Call::Rename { file, .. } => Some(file),
             Call::Create { directory, .. } | Call::CreateDirectory { directory, .. } => Some(directory),

@@ -208,6 +208,16 @@ impl System {
         self.issue.request_step(tag)
     }
 
+    /// How many plans were begun so far.
+    pub fn begun_plans(&self) -> u64 {
+        self.issue.begun_plans()
+    }
+
+    /// The number of the plan of a request, from its issue to its completion: how many were begun with it. `None` for computing.
+    pub fn request_plan(&self, tag: u32) -> Option<u64> {
+        self.issue.request_plan(tag)
+    }
+
     /// Begins a call of a thread. The thread's last call must have returned.
     pub fn begin_call(&mut self, now: Instant, thread: ThreadId, call: Call) {
         let caller = &mut self.callers[thread as usize];
@@ -283,6 +293,7 @@ impl System {
                 plan_write(volume, self.spec.family, now, file.id, (from, bytes), handle, plan)?;
                 return Ok(PlannedCall { file: None, bytes });
             }
+            Call::SetLength { file, bytes } => volume.set_length(now, file.id, bytes, plan)?,
             Call::Sync(file, scope) => volume.fsync(now, file.id, scope, plan),
             Call::Close(file) => volume.close(now, file.id, plan),
             Call::Rename { file, directory, name } => volume.rename(now, file.id, directory.id, name, plan)?,

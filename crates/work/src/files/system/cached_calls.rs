@@ -99,6 +99,7 @@ impl System {
                 plan.begin_phase();
                 self.begin_volume_call_after(now, thread, call, plan, PlanOwner::VolumeSync(thread, volume));
             }
+            Call::SetLength { file, bytes } => self.begin_set_length(now, thread, file, bytes),
             Call::Delete(file) => {
                 let cached = self.cache_service();
                 cached.cache.drop_pages(file, 0, u64::MAX);
@@ -107,6 +108,41 @@ impl System {
             }
             call => self.begin_volume_call(now, thread, call),
         }
+    }
+
+    /// Cuts or extends a file. As on Linux, a page that the old or the new end cuts is zeroed behind it, and written before a
+    /// commit holds the new length (`ext4_setattr`, `ext4_block_truncate_page`, `data=ordered`); here at once, there by the
+    /// commit.
+    fn begin_set_length(&mut self, now: Instant, thread: ThreadId, file: File, bytes: u64) {
+        let end = bytes.min(self.volumes[file.volume as usize].file_bytes(file.id));
+        self.begin_volume_call(now, thread, Call::SetLength { file, bytes });
+        if self.callers[thread as usize].refused.is_some() {
+            return;
+        }
+        // A write under way goes on below the new length only.
+        for caller in &mut self.callers {
+            if let Some(Call::Write { file: written, .. }) = caller.call
+                && written == file
+            {
+                caller.end = caller.end.min(bytes.max(caller.at));
+            }
+        }
+        let (page, pages) = (end / PAGE, bytes.div_ceil(PAGE));
+        self.cache_service().cache.drop_pages(file, pages, u64::MAX);
+        let runs = self.volumes[file.volume as usize].file_runs(file.id);
+        let has_place = runs.last().is_some_and(|run| run.from + run.len > page);
+        if end % PAGE == 0 || !has_place {
+            return;
+        }
+        self.wait_for_fills(thread, file, page, page + 1);
+        if let Some(fill) = self.begin_fill(thread, file, page, page + 1) {
+            self.wait_for_fill(fill, thread);
+        }
+        self.cache_service().cache.mark_pages_dirty(now, file, page, page + 1);
+        let mut runs = core::mem::take(&mut self.cache_service().runs);
+        runs.clear();
+        self.cache_service().cache.begin_write_back(file, page, 1, &mut runs);
+        self.issue_write_back(now, file, runs);
     }
 
     /// Begins to serve bytes `from..end` of a read or write in pieces.
@@ -137,14 +173,17 @@ impl System {
     pub(super) fn fetch_piece(&mut self, _now: Instant, thread: ThreadId) {
         let (file, handle) = self.call_target(thread);
         let CallingThread { at: from, end, .. } = self.callers[thread as usize];
-        if from >= end || !self.has_file(file) {
+        let has_file = self.has_file(file);
+        let bytes = if has_file { self.volumes[file.volume as usize].file_bytes(file.id) } else { 0 };
+        // The file may have been cut since the call began.
+        let end = end.min(bytes);
+        if from >= end {
             self.callers[thread as usize].stage = CallStage::Return;
             return;
         }
         let to = end.min((from / PIECE + 1) * PIECE);
         self.callers[thread as usize].stage = CallStage::Copy(to);
         self.wait_for_fills(thread, file, from / PAGE, to.div_ceil(PAGE));
-        let bytes = self.volumes[file.volume as usize].file_bytes(file.id);
         let mut wanted = ReadSpan::new(file, bytes, from, to, end, handle == OpenMode::Sequential);
         let cached = self.cache_service();
         let (rule, mut stream) = (cached.ahead[usize::from(file.volume)], *cached.read_stream_mut(thread, file));
@@ -472,12 +511,17 @@ impl System {
             }
             cached.share = cached.share.saturating_sub(taken);
             cached.cache.continue_later(file, runs.last().map_or(0, DirtyRun::end));
-            cached.writing += 1;
-            let mut plan = self.issue.take_empty_plan();
-            self.plan_runs(now, file, &runs, Flags::BACKGROUND, &mut plan);
-            let write_back = self.cache_service().write_backs.put(Some((file, runs)));
-            self.issue.begin_plan(PlanOwner::WriteBack(write_back), self.system_origin(), file.volume, plan);
+            self.issue_write_back(now, file, runs);
         }
+    }
+
+    /// Issues the write-back of runs of pages, which are taken already.
+    fn issue_write_back(&mut self, now: Instant, file: File, runs: Vec<DirtyRun>) {
+        self.cache_service().writing += 1;
+        let mut plan = self.issue.take_empty_plan();
+        self.plan_runs(now, file, &runs, Flags::BACKGROUND, &mut plan);
+        let write_back = self.cache_service().write_backs.put(Some((file, runs)));
+        self.issue.begin_plan(PlanOwner::WriteBack(write_back), self.system_origin(), file.volume, plan);
     }
 
     /// Ends a write-back. Others of its file may be in flight, between its runs too.

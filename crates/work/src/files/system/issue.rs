@@ -25,6 +25,8 @@ pub(super) struct PlanIssuer<O> {
     /// All plans under way, the earliest first.
     live: Vec<u32>,
     ended: VecDeque<EndedPlan<O>>,
+    /// How many plans were begun.
+    begun: u64,
     /// Empty plans for reuse.
     spare: Vec<IoPlan>,
 }
@@ -32,6 +34,8 @@ pub(super) struct PlanIssuer<O> {
 /// A plan under way.
 struct ActivePlan<O> {
     owner: O,
+    /// Rises from plan to plan.
+    number: u64,
     volume: u8,
     origin: u16,
     plan: IoPlan,
@@ -110,6 +114,7 @@ impl<O: Copy> PlanIssuer<O> {
             behind_writes: Vec::new(),
             live: Vec::new(),
             ended: VecDeque::new(),
+            begun: 0,
             spare: Vec::new(),
         }
     }
@@ -135,8 +140,10 @@ impl<O: Copy> PlanIssuer<O> {
     pub(super) fn begin_plan(&mut self, owner: O, origin: u16, volume: u8, plan: IoPlan) {
         let writes = plan.steps().iter().filter(|step| step.op != Op::Read).count() as u32;
         let wait = plan.wait;
+        self.begun += 1;
         let id = self.plans.put(ActivePlan {
             owner,
+            number: self.begun,
             volume,
             origin,
             plan,
@@ -244,6 +251,19 @@ impl<O: Copy> PlanIssuer<O> {
             IssuedRequest::Step { plan, step } => {
                 Some((self.plans[plan].volume, &self.plans[plan].plan.steps()[step as usize]))
             }
+            IssuedRequest::Compute(_) => None,
+        }
+    }
+
+    /// How many plans were begun.
+    pub(super) fn begun_plans(&self) -> u64 {
+        self.begun
+    }
+
+    /// The number of the plan of a request; `None` for computing.
+    pub(super) fn request_plan(&self, tag: u32) -> Option<u64> {
+        match self.in_flight[tag] {
+            IssuedRequest::Step { plan, .. } => Some(self.plans[plan].number),
             IssuedRequest::Compute(_) => None,
         }
     }

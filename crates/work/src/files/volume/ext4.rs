@@ -223,11 +223,28 @@ impl Ext4 {
     }
 
     fn free_extent_tree(&mut self, contents: &mut VolumeContents, file: FileId, change: u64) {
-        for block in self.trees.remove(&file).unwrap_or_default() {
+        let blocks = self.trees.remove(&file).unwrap_or_default();
+        self.free_tree_blocks(contents, &blocks, change);
+    }
+
+    fn free_tree_blocks(&mut self, contents: &mut VolumeContents, blocks: &[u64], change: u64) {
+        for &block in blocks {
             contents.space.release_clusters(block, 1);
             self.mark_block_bitmaps_dirty(contents, block, 1, change);
             contents.pages.drop_range(self.block_lba(block), BLOCK);
             self.journal.drop_freed(self.block_lba(block), BLOCK);
+        }
+    }
+
+    /// Frees the blocks of an extent tree that a shorter file no longer needs.
+    fn shrink_extent_tree(&mut self, contents: &mut VolumeContents, file: FileId, change: u64) {
+        let extents: u64 = contents.tree.get(file).runs.iter().map(|run| run.len.div_ceil(EXTENT)).sum();
+        let want = if extents <= EXTENTS { 0 } else { extents.div_ceil(TREE_EXTENTS) };
+        let Some(tree) = self.trees.get_mut(&file) else { return };
+        let freed = tree.split_off((want as usize).min(tree.len()));
+        self.free_tree_blocks(contents, &freed, change);
+        if want == 0 {
+            self.trees.remove(&file);
         }
     }
 
@@ -437,6 +454,39 @@ impl FileSystem for Ext4 {
         self.mark_inode_dirty(contents, contents.tree.get(file).record, change);
         let node = contents.tree.get_mut(file);
         (node.last_change, node.last_layout_change) = (change, change);
+        Ok(())
+    }
+
+    /// Changes the inode. A shorter file also changes the bitmaps and descriptors of the blocks that it frees, and the
+    /// superblock, which heads the list of orphans meanwhile (`ext4_truncate`). A longer one gets no blocks.
+    fn set_length(
+        &mut self,
+        contents: &mut VolumeContents,
+        now: Instant,
+        file: FileId,
+        bytes: u64,
+        plan: &mut IoPlan,
+    ) -> Result<(), VolumeError> {
+        self.look_up(contents, file, plan);
+        plan.begin_phase();
+        let change = self.begin_change(contents, now);
+        let (had, kept) = (contents.tree.get(file).cluster_count(), contents.clusters_for(bytes));
+        let node = contents.tree.get_mut(file);
+        let is_cut = bytes < node.bytes;
+        node.bytes = bytes;
+        let gone = node.cut_clusters(kept);
+        for run in &gone {
+            contents.space.release_clusters(run.start, run.len);
+            self.mark_block_bitmaps_dirty(contents, run.start, run.len, change);
+        }
+        if is_cut {
+            self.mark_block_dirty(contents, 0, SectorRole::SuperBlock, change);
+            self.shrink_extent_tree(contents, file, change);
+            let (record, bytes) = (contents.tree.get(file).record, contents.cluster_bytes());
+            let fact = PageFact::Unmapped { from: kept * bytes, to: had.max(kept) * bytes };
+            contents.changes.record_fact(self.block_lba(self.inode_block(record)), BLOCK, file, fact);
+        }
+        self.record_length_in_inode(contents, now, file);
         Ok(())
     }
 

@@ -270,6 +270,12 @@ impl Volume {
         plan: &mut IoPlan,
     ) -> Result<(), VolumeError> {
         self.extend_file(now, file, from + bytes, plan)?;
+        let node = self.contents.tree.get(file);
+        let missing = self.contents.clusters_for(node.bytes).saturating_sub(node.cluster_count());
+        if missing > 0 && !self.system.is_resident(&self.contents, file) {
+            // Other files may have taken them since this one grew.
+            self.ensure_free_clusters(missing)?;
+        }
         self.allocate_missing_clusters(now, file, plan);
         if self.system.is_resident(&self.contents, file) {
             self.system.record_length(&mut self.contents, now, file, plan);
@@ -279,6 +285,14 @@ impl Volume {
         }
         self.system.update_times(&mut self.contents, now, file);
         Ok(())
+    }
+
+    /// Cuts or extends a file to `bytes` bytes. A longer file gets clusters when it is written next, so they must be free.
+    pub fn set_length(&mut self, now: Instant, file: FileId, bytes: u64, plan: &mut IoPlan) -> Result<(), VolumeError> {
+        self.check_length(bytes)?;
+        let want = self.contents.clusters_for(bytes).saturating_sub(self.contents.tree.get(file).cluster_count());
+        self.ensure_free_clusters(want)?;
+        self.system.set_length(&mut self.contents, now, file, bytes, plan)
     }
 
     /// Closes a file that was written: length and times go to its entry or record.

@@ -62,6 +62,8 @@ pub enum VolumeError {
     NoRecords,
     /// The clusters to move to are not free.
     Taken,
+    /// The model of this file system sets no lengths: only ext4's does.
+    NoSetLength,
 }
 
 impl fmt::Display for VolumeError {
@@ -72,6 +74,7 @@ impl fmt::Display for VolumeError {
             VolumeError::DirectoryFull => write!(f, "the directory has no room for another entry"),
             VolumeError::NoRecords => write!(f, "there is no record for another file"),
             VolumeError::Taken => write!(f, "the clusters to move to are not free"),
+            VolumeError::NoSetLength => write!(f, "only files of ext4 are cut or extended to a length"),
         }
     }
 }

@@ -78,6 +78,17 @@ pub(super) trait FileSystem: fmt::Debug {
         name: FileName,
         plan: &mut IoPlan,
     ) -> Result<(), VolumeError>;
+    /// Sets the file's length: frees the clusters beyond it; a longer file ends in a hole until it is written.
+    fn set_length(
+        &mut self,
+        _contents: &mut VolumeContents,
+        _now: Instant,
+        _file: FileId,
+        _bytes: u64,
+        _plan: &mut IoPlan,
+    ) -> Result<(), VolumeError> {
+        Err(VolumeError::NoSetLength)
+    }
     /// Frees entry, record and clusters. The node stays until the caller removes it.
     fn delete(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan);
     /// Moves clusters of a file to the free ones from `target` on.

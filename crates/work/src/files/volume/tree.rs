@@ -88,6 +88,20 @@ impl FileNode {
         }
     }
 
+    /// Removes the clusters from `index` on; returns their runs.
+    pub(super) fn cut_clusters(&mut self, index: u64) -> Vec<ClusterRun> {
+        let mut gone = Vec::new();
+        while let Some(last) = self.runs.pop_if(|last| last.from + last.len > index) {
+            let kept = index.saturating_sub(last.from);
+            gone.push(ClusterRun { from: last.from + kept, start: last.start + kept, len: last.len - kept });
+            if kept > 0 {
+                self.runs.push(ClusterRun { len: kept, ..last });
+            }
+        }
+        gone.reverse();
+        gone
+    }
+
     /// Moves `len` clusters of the file from `index` on to `target`; returns the runs where they were.
     pub(super) fn relocate_clusters(&mut self, index: u64, len: u64, target: u64) -> Vec<ClusterRun> {
         let old = core::mem::take(&mut self.runs);
@@ -196,6 +210,10 @@ mod tests {
         assert_eq!(places, [100, 101, 102, 103, 200, 201, 202, 203, 52, 53, 54, 55]);
         node.relocate_clusters(8, 4, 204);
         assert_eq!(node.runs, [ClusterRun { from: 0, start: 100, len: 4 }, ClusterRun { from: 4, start: 200, len: 8 }]);
+        let gone = node.cut_clusters(3);
+        assert_eq!(gone, [ClusterRun { from: 3, start: 103, len: 1 }, ClusterRun { from: 4, start: 200, len: 8 }]);
+        assert_eq!((node.cluster_count(), node.cut_clusters(3)), (3, Vec::new()));
+        (node.append_clusters(103, 1), node.append_clusters(200, 8));
         node.relocate_clusters(0, 4, 196);
         assert_eq!(node.runs, [ClusterRun { from: 0, start: 196, len: 12 }]);
     }

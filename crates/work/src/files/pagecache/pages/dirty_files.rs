@@ -4,9 +4,11 @@
 //! without waiting for it (`write_cache_pages` of mm/page-writeback.c, `writeback_sb_inodes` of fs/fs-writeback.c), so a
 //! file may have as many in flight as the queue takes.
 
+use alloc::vec::Vec;
+
 use seekwise_disk::time::Instant;
 
-use super::{PageCache, has_pages_of};
+use super::{DirtyRun, PageCache, has_pages_of};
 use crate::files::call::File;
 
 /// A file with pages that are dirty or being written back.
@@ -49,6 +51,14 @@ impl PageCache {
             }
         }
         None
+    }
+
+    /// Begins write-back of up to `pages` dirty pages of a file from page `from` on. Appends the runs to `out`.
+    pub(crate) fn begin_write_back(&mut self, file: File, from: u64, pages: u64, out: &mut Vec<DirtyRun>) {
+        if let Some(dirty) = self.files.get_mut(&file) {
+            dirty.in_flight += 1;
+        }
+        self.take_dirty_runs(file, from, pages, out);
     }
 
     /// Lets write-back of `file` continue at page `resume`, after the other files or when those in flight have ended.
@@ -110,8 +120,6 @@ impl PageCache {
 
 #[cfg(test)]
 mod tests {
-    use alloc::vec::Vec;
-
     use super::*;
     use crate::files::pagecache::{PAGE, PageCacheSpec};
     use crate::files::volume::FileId;
