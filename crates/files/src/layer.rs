@@ -14,26 +14,22 @@ use core::ops::Range;
 
 use seekwise_disk::block::setting::LayerSetting;
 use seekwise_disk::block::{Completion, Control, Device, Op, Request, SECTOR, Status};
-use seekwise_disk::rng::Seed;
 use seekwise_disk::slab::Slab;
-use seekwise_disk::time::{Instant, Span};
+use seekwise_disk::time::Instant;
 use seekwise_work::files::call::{Call, CallResult, File, OpenMode, ThreadId};
-use seekwise_work::files::pagecache::{PageCacheSpec, WriteBackRule};
-use seekwise_work::files::system::{System, SystemFamily, SystemSpec};
+use seekwise_work::files::system::System;
 use seekwise_work::files::volume::{
-    Aging, Alignment, ClusterRun, Ext4Spec, FileId, FileName, FoundFile, IoPlan, PageFact, Partition, SectorRole,
-    SyncScope, Volume, VolumeError, VolumeFormat, VolumeMisfit, VolumeSpec, lay_out_partitions,
+    Alignment, ClusterRun, FileId, FileName, FoundFile, IoPlan, PageFact, Partition, SectorRole, SyncScope, Volume,
+    VolumeError, VolumeMisfit, lay_out_partitions,
 };
 
 use crate::contents::{FileBytes, PAGE};
 use crate::history::{CommittedFile, Fact, History, PlacedBytes};
-use crate::medium::{BLOCK, Medium, Owner, WriteData};
+use crate::linux::{THREADS, start_system, volume_spec};
+use crate::medium::{BLOCK, FoundBlock, Medium, Owner, WriteData};
 use crate::names::{Names, ROOT};
 use crate::operation::{Answer, FileCompletion, FileError, FileOp, Handle, OpId, RecoveredFile, Settings};
 use crate::requests::{Prepared, Requests};
-
-/// Calls that a new system serves at once; it grows as needed.
-const THREADS: u16 = 16;
 
 /// A file layer over a device.
 pub struct Files<D: Device> {
@@ -80,41 +76,6 @@ enum Outcome {
     Read { file: u32, from: u64, bytes: u64 },
     Written { file: u32, bytes: u64 },
     Resized { file: u32 },
-}
-
-/// Describes the volume of a layer.
-fn volume_spec(settings: &Settings, partition: Partition) -> VolumeSpec {
-    let ext4 = Ext4Spec { barrier: settings.barrier, commit: settings.commit_interval };
-    let (format, seed) = (VolumeFormat::Ext4(ext4), Seed(settings.seed));
-    VolumeSpec { partition, format, aging: Aging::NONE, history: true, seed }
-}
-
-/// Describes the page cache of a layer. The caller's simulator has the processor, so calls and copies take no time.
-fn cache_spec(settings: &Settings) -> PageCacheSpec {
-    let linux = PageCacheSpec::linux(settings.memory);
-    let back = match linux.back {
-        WriteBackRule::Flusher { chunk, chunks, .. } => WriteBackRule::Flusher {
-            wake: settings.write_back_interval,
-            expire: settings.write_back_age,
-            background: settings.background_percent,
-            chunk,
-            chunks,
-        },
-        rule => rule,
-    };
-    PageCacheSpec { back, limit: settings.limit_percent, call: Span::ZERO, copy: u64::MAX, ..linux }
-}
-
-/// A system on the device with this mounted volume.
-fn start_system(settings: &Settings, device: &impl Device, mut volume: Volume) -> System {
-    volume.begin_run();
-    // Its reads take no time: the system has mounted before the run.
-    volume.mount(&mut IoPlan::new());
-    let limits = device.limits(0);
-    // Whole blocks, so that no block is in two requests.
-    let largest = (limits.max_transfer / BLOCK as u32).max(1) * BLOCK as u32;
-    let spec = SystemSpec { family: SystemFamily::Linux, largest, cache: Some(cache_spec(settings)) };
-    System::new(alloc::vec![volume], spec, THREADS).with_volume_on_unit(0, 0, &limits)
 }
 
 fn volume_file(file: u32) -> File {
@@ -275,13 +236,13 @@ impl<D: Device> Files<D> {
             }
             FileOp::Create { path } => self.begin_create(id, path, false)?,
             FileOp::CreateDirectory { path } => self.begin_create(id, path, true)?,
-            FileOp::Read { file, from, bytes } => {
-                let file = self.check_file(file)?;
-                let call = Call::Read { file: volume_file(file), from, bytes, handle: OpenMode::Cached };
-                self.begin_op(id, Outcome::Read { file, from, bytes }, call);
+            FileOp::Read { file, from, bytes } => self.begin_read(id, file, (from, bytes), OpenMode::Cached)?,
+            FileOp::ReadDirect { file, from, bytes } => self.begin_read(id, file, (from, bytes), OpenMode::Direct)?,
+            FileOp::Write { data: [], .. } | FileOp::WriteDirect { data: [], .. } => {
+                return Ok(Some(Answer::Written(0)));
             }
-            FileOp::Write { data: [], .. } => return Ok(Some(Answer::Written(0))),
-            FileOp::Write { file, from, data } => self.begin_write(id, file, from, data)?,
+            FileOp::Write { file, from, data } => self.begin_write(id, file, from, data, OpenMode::Cached)?,
+            FileOp::WriteDirect { file, from, data } => self.begin_write(id, file, from, data, OpenMode::Direct)?,
             FileOp::SetLen { file, len } => return self.begin_set_len(id, file, len),
             FileOp::Sync { file, scope } => {
                 let file = volume_file(self.check_handle(file)?);
@@ -299,6 +260,7 @@ impl<D: Device> Files<D> {
                     return Err(FileError::BadName);
                 }
                 self.check_empty(file)?;
+                self.system.guard_planned_writes();
                 self.begin_op(id, Outcome::Answer(Answer::Done), Call::Delete(volume_file(file)));
                 self.names.remove(file);
             }
@@ -362,7 +324,27 @@ impl<D: Device> Files<D> {
         Ok(())
     }
 
-    fn begin_write(&mut self, id: OpId, handle: Handle, from: u64, data: &[u8]) -> Result<(), FileError> {
+    fn begin_read(
+        &mut self,
+        id: OpId,
+        handle: Handle,
+        (from, bytes): (u64, u64),
+        mode: OpenMode,
+    ) -> Result<(), FileError> {
+        let file = self.check_file(handle)?;
+        let call = Call::Read { file: volume_file(file), from, bytes, handle: mode };
+        self.begin_op(id, Outcome::Read { file, from, bytes }, call);
+        Ok(())
+    }
+
+    fn begin_write(
+        &mut self,
+        id: OpId,
+        handle: Handle,
+        from: u64,
+        data: &[u8],
+        mode: OpenMode,
+    ) -> Result<(), FileError> {
         let file = self.check_file(handle)?;
         let bytes = self.files.get_mut(&file).expect("a file has contents");
         bytes.check_write(from, data.len())?;
@@ -372,7 +354,7 @@ impl<D: Device> Files<D> {
             return Err(FileError::TooLarge);
         }
         bytes.write(from, data);
-        let call = Call::Write { file: volume_file(file), from: start, bytes: end - start, handle: OpenMode::Cached };
+        let call = Call::Write { file: volume_file(file), from: start, bytes: end - start, handle: mode };
         self.begin_op(id, Outcome::Written { file, bytes: data.len() as u64 }, call);
         Ok(())
     }
@@ -388,6 +370,7 @@ impl<D: Device> Files<D> {
             return Err(FileError::TooLarge);
         }
         bytes.set_len(len, self.system.begun_plans())?;
+        self.system.guard_planned_writes();
         self.begin_op(id, Outcome::Resized { file }, Call::SetLength { file: volume_file(file), bytes: len });
         Ok(None)
     }
@@ -420,6 +403,7 @@ impl<D: Device> Files<D> {
         }
         let index = self.add_pending(id, Outcome::Answer(Answer::Done));
         if let Some(old) = place.file {
+            self.system.guard_planned_writes();
             self.begin_call(index, Call::Delete(volume_file(old)));
             self.names.remove(old);
         }
@@ -798,7 +782,9 @@ impl<D: Device> Files<D> {
             for run in &committed.runs {
                 let (first, end) = (run.lba / BLOCK, (run.lba + (run.to - run.from) / SECTOR) / BLOCK);
                 let (old, new) = (Owner { file, part: run.part }, Owner { file: id, part: 0 });
-                owned.extend(self.medium.owned_blocks(old, first, end).map(|(number, _)| (old, new, number)));
+                let bytes = |number| committed.len.saturating_sub(run.from + (number - first) * PAGE as u64);
+                let found = |(number, _)| FoundBlock { old, new, number, bytes: bytes(number) };
+                owned.extend(self.medium.owned_blocks(old, first, end).map(found));
             }
             let runs = committed.runs.iter().map(|run| PlacedBytes { part: 0, ..*run }).collect();
             let place = Some((directory, name.clone()));

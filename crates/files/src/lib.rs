@@ -9,8 +9,9 @@
 //! | `medium` | bytes on the medium, by landings | operation |
 //! | `names` | directories and names as programs see them | operation |
 //! | `history` | metadata as the journal has committed them | nothing |
+//! | `linux` | the modelled Linux below the layer, by the settings | operation, medium |
 //! | `requests` | requests at the device, with the data of writes | medium |
-//! | [`layer`] | the file layer: submit, next instant, advance, completions; power cut and recovery | operation, contents, medium, names, history, requests |
+//! | [`layer`] | the file layer: submit, next instant, advance, completions; power cut and recovery | operation, contents, medium, names, history, linux, requests |
 //! | [`blocking`] | the layer for tests: each call returns when it is done, in virtual time | operation, layer |
 //!
 //! The page cache, the write-back and ext4 are those of scenes ([`seekwise_work::files`]); the layer adds bytes and names.
@@ -47,6 +48,7 @@ pub mod blocking;
 mod contents;
 mod history;
 pub mod layer;
+mod linux;
 mod medium;
 mod names;
 pub mod operation;

@@ -37,6 +37,16 @@ pub(crate) struct Block {
     pub(crate) torn: u8,
 }
 
+/// A block that a mount has found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FoundBlock {
+    pub(crate) old: Owner,
+    pub(crate) new: Owner,
+    pub(crate) number: u64,
+    /// Bytes from its beginning to the end of the file.
+    pub(crate) bytes: u64,
+}
+
 /// A block of which some sectors have landed.
 #[derive(Debug)]
 struct StagedBlock {
@@ -158,12 +168,14 @@ impl Medium {
         self.replaced.retain(|&(owner, number), _| owner.file != file || !is_freed(owner.part, number));
     }
 
-    /// Gives blocks to the owners that a mount has found; those of nobody are forgotten.
-    pub(crate) fn set_owners(&mut self, owned: &[(Owner, Owner, u64)]) {
+    /// Gives blocks to the owners that a mount has found; those of nobody are forgotten, and bytes beyond the end of a file are
+    /// zeros.
+    pub(crate) fn set_owners(&mut self, found: &[FoundBlock]) {
         let mut blocks = BTreeMap::new();
-        for &(old, new, number) in owned {
-            let found = self.block(old, number).cloned();
-            if let Some(block) = found {
+        for &FoundBlock { old, new, number, bytes } in found {
+            let held = self.block(old, number).cloned();
+            if let Some(mut block) = held {
+                block.bytes[(bytes as usize).min(BYTES)..].fill(0);
                 blocks.insert(number, Box::new(Block { owner: new, ..block }));
             }
         }

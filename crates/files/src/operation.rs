@@ -47,6 +47,18 @@ pub enum FileOp<'a> {
         from: u64,
         data: &'a [u8],
     },
+    /// Reads past the page cache (O_DIRECT), after the file's dirty pages are written.
+    ReadDirect {
+        file: Handle,
+        from: u64,
+        bytes: u64,
+    },
+    /// Writes past the page cache (O_DIRECT), in whole blocks of 4,096 bytes on the device.
+    WriteDirect {
+        file: Handle,
+        from: u64,
+        data: &'a [u8],
+    },
     /// Cuts or extends a file to a length (ftruncate). The new bytes are zeros; they take space once the file is written next.
     SetLen {
         file: Handle,

@@ -201,7 +201,11 @@ impl Case {
         let data: Vec<u8> = (0..bytes).map(|_| noise.next_u64() as u8).collect();
         self.model.write(file, from as usize, &data);
         let change = Expected::Change { file, step: self.model.step };
-        self.submit(FileOp::Write { file: handle, from, data: &data }, change);
+        let op = match self.rng.below(8) {
+            0 => FileOp::WriteDirect { file: handle, from, data: &data },
+            _ => FileOp::Write { file: handle, from, data: &data },
+        };
+        self.submit(op, change);
     }
 
     fn set_len(&mut self, file: u32, handle: Handle) {

@@ -122,6 +122,27 @@ fn a_cut_file_is_extended_with_zeros_and_both_are_durable_once_synced() {
 }
 
 #[test]
+fn direct_reads_and_writes_pass_the_page_cache() {
+    let mut files = blocking(Settings::default());
+    let file = files.create("/f").unwrap();
+    files.write(file, 0, &[1; 8192]).unwrap();
+    let read = FileOp::ReadDirect { file, from: 4096, bytes: 4096 };
+    for wait in [Span::ZERO, Span::from_secs(1)] {
+        files.wait(wait);
+        let (bytes, direct) = time(&mut files, |files| files.run(read));
+        assert_eq!(bytes, Ok(Answer::Bytes(vec![1; 4096])));
+        assert!(direct > Span::from_micros(50), "{direct}");
+    }
+    let (written, direct) =
+        time(&mut files, |files| files.run(FileOp::WriteDirect { file, from: 4096, data: &[2; 4096] }));
+    assert_eq!(written, Ok(Answer::Written(4096)));
+    assert!(direct > Span::from_micros(50), "{direct}");
+    files.fsync(file).unwrap();
+    let contents = contents_after_cut(&mut files, "/f").unwrap();
+    assert_eq!((contents[4095], contents[4096], contents[8191]), (1, 2, 2));
+}
+
+#[test]
 fn a_length_that_has_no_room_is_refused() {
     let mut files = blocking(Settings::default());
     let file = files.create("/f").unwrap();

@@ -208,6 +208,12 @@ impl System {
         self.issue.request_step(tag)
     }
 
+    /// Keeps later requests from passing the writes that are planned now. Call it before a file is removed or cut: its sectors may
+    /// be another's soon.
+    pub fn guard_planned_writes(&mut self) {
+        self.issue.guard_planned_writes();
+    }
+
     /// How many plans were begun so far.
     pub fn begun_plans(&self) -> u64 {
         self.issue.begun_plans()

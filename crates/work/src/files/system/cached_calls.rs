@@ -131,7 +131,7 @@ impl System {
         self.cache_service().cache.drop_pages(file, pages, u64::MAX);
         let runs = self.volumes[file.volume as usize].file_runs(file.id);
         let has_place = runs.last().is_some_and(|run| run.from + run.len > page);
-        if end % PAGE == 0 || !has_place {
+        if end.is_multiple_of(PAGE) || !has_place {
             return;
         }
         self.wait_for_fills(thread, file, page, page + 1);
@@ -419,6 +419,10 @@ impl System {
 
     /// Adds the writes of runs of pages of a file to the plan.
     fn plan_runs(&mut self, now: Instant, file: File, runs: &[DirtyRun], flags: Flags, plan: &mut IoPlan) {
+        // A removed file counts as dirty while write-back of it is in flight.
+        if !self.has_file(file) {
+            return;
+        }
         let cached = self.cached.as_mut().expect("a page cache");
         let (max_bytes, is_serial) = match cached.spec.back {
             WriteBackRule::Lazy { most, .. } => (most, true),

@@ -27,6 +27,8 @@ pub(super) struct PlanIssuer<O> {
     ended: VecDeque<EndedPlan<O>>,
     /// How many plans were begun.
     begun: u64,
+    /// Later plans pass no write of plans up to this number.
+    guarded: u64,
     /// Empty plans for reuse.
     spare: Vec<IoPlan>,
 }
@@ -115,6 +117,7 @@ impl<O: Copy> PlanIssuer<O> {
             live: Vec::new(),
             ended: VecDeque::new(),
             begun: 0,
+            guarded: 0,
             spare: Vec::new(),
         }
     }
@@ -200,15 +203,18 @@ impl<O: Copy> PlanIssuer<O> {
     /// The next request for the drive.
     pub(super) fn poll_request(&mut self) -> Option<Request> {
         while let Some(&id) = self.ready.front() {
-            let active = &mut self.plans[id];
+            let active = &self.plans[id];
             let step = active.plan.steps()[active.next];
-            let volume = &mut self.volumes[active.volume as usize];
+            let volume = &self.volumes[active.volume as usize];
             let (lba, sectors) = (step.lba + active.sent, (step.sectors - active.sent).min(volume.max_sectors));
-            if volume.must_wait(step.op, lba, lba + sectors) {
+            let must_wait = volume.must_wait(step.op, lba, lba + sectors);
+            if must_wait || self.passes_guarded_write(id, step.op, lba, lba + sectors) {
                 self.ready.pop_front();
                 self.overlapping.push(id);
                 continue;
             }
+            let active = &mut self.plans[id];
+            let volume = &mut self.volumes[active.volume as usize];
             let is_last_part = active.sent + sectors == step.sectors;
             let tag = self.in_flight.put(IssuedRequest::Step { plan: id, step: active.next as u32 });
             if step.op != Op::Flush {
@@ -253,6 +259,24 @@ impl<O: Copy> PlanIssuer<O> {
             }
             IssuedRequest::Compute(_) => None,
         }
+    }
+
+    /// Keeps later plans from passing the writes that are planned now: the sectors of some are about to be free.
+    pub(super) fn guard_planned_writes(&mut self) {
+        self.guarded = self.begun;
+    }
+
+    /// True if a guarded plan has still to issue a write of these sectors, and `id` is a later one.
+    fn passes_guarded_write(&self, id: u32, op: Op, first: u64, end: u64) -> bool {
+        let active = &self.plans[id];
+        if op == Op::Flush || active.number <= self.guarded {
+            return false;
+        }
+        let overlaps = |step: &PlanStep| step.op == Op::Write && step.lba < end && first < step.lba + step.sectors;
+        let guarded = self.live.iter().map(|&live| &self.plans[live]).take_while(|plan| plan.number <= self.guarded);
+        guarded
+            .filter(|plan| plan.volume == active.volume)
+            .any(|plan| plan.plan.steps()[plan.next..].iter().any(overlaps))
     }
 
     /// How many plans were begun.

@@ -213,7 +213,8 @@ mod tests {
         let gone = node.cut_clusters(3);
         assert_eq!(gone, [ClusterRun { from: 3, start: 103, len: 1 }, ClusterRun { from: 4, start: 200, len: 8 }]);
         assert_eq!((node.cluster_count(), node.cut_clusters(3)), (3, Vec::new()));
-        (node.append_clusters(103, 1), node.append_clusters(200, 8));
+        node.append_clusters(103, 1);
+        node.append_clusters(200, 8);
         node.relocate_clusters(0, 4, 196);
         assert_eq!(node.runs, [ClusterRun { from: 0, start: 196, len: 12 }]);
     }
