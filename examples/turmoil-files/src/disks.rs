@@ -5,12 +5,17 @@
 //!
 //! Tokio's timers have steps of a millisecond, so a task may wake late; the disk does each thing at its own instant all the
 //! same.
+//!
+//! A blocking call ([`crate::blocking`]) cannot let the simulation's time pass, so it lets the disk's run ahead: the call is done at
+//! once for the host, and later operations wait behind it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::io;
+use std::pin::pin;
 use std::rc::{Rc, Weak};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use seekwise_disk::block::Device;
@@ -28,6 +33,8 @@ use turmoil::Sim;
 pub const DEFAULT_DRIVE: &str = "barracuda-7200.7-ncq";
 
 thread_local! {
+    /// True within a blocking call.
+    static IS_BLOCKING: Cell<bool> = const { Cell::new(false) };
     /// The disk of each runtime; those of attached hosts are owned by their [`Disks`].
     static BY_RUNTIME: RefCell<HashMap<Id, Weak<HostDisk>>> = RefCell::default();
     /// The disks of hosts that were not attached.
@@ -43,8 +50,10 @@ pub(crate) struct HostDisk {
 
 struct State {
     files: Files<Box<dyn Device>>,
-    /// Results that no task has taken yet.
-    results: HashMap<OpId, Result<Answer, FileError>>,
+    /// The end of the last blocking call.
+    ahead: Instant,
+    /// Results that no task has taken yet, with the instants at which they came.
+    results: HashMap<OpId, (Instant, Result<Answer, FileError>)>,
 }
 
 /// The disks of a simulation's hosts.
@@ -92,15 +101,29 @@ impl Disks {
     /// Crashes a host, and cuts the power of its disk.
     pub fn crash(&self, sim: &mut Sim<'_>, name: &str) {
         sim.crash(name);
+        self.cut_power(sim, name);
+    }
+
+    /// Cuts the power of a host's disk alone: its operations fail until [`Disks::power_on`].
+    pub fn cut_power(&self, sim: &Sim<'_>, name: &str) {
+        let disk = &self.disks[name];
+        let mut state = disk.state.borrow_mut();
+        let now = state.latest(to_instant(sim.elapsed()));
+        state.files.cut_power(now);
+        state.collect();
+        disk.advanced.notify_waiters();
+    }
+
+    /// Restores the power of a host's disk: files are those that recovery finds, and open handles have ended.
+    pub fn power_on(&self, sim: &Sim<'_>, name: &str) {
         let mut state = self.disks[name].state.borrow_mut();
-        state.files.cut_power(to_instant(sim.elapsed()));
-        while state.files.poll_completion().is_some() {}
-        state.results.clear();
+        let now = state.latest(to_instant(sim.elapsed()));
+        state.files.power_on(now);
     }
 
     /// Restores the power of a host's disk, and restarts the host.
     pub fn bounce(&self, sim: &mut Sim<'_>, name: &str) {
-        self.disks[name].state.borrow_mut().files.power_on(to_instant(sim.elapsed()));
+        self.power_on(sim, name);
         sim.bounce(name);
     }
 
@@ -117,7 +140,10 @@ impl HostDisk {
         let profile = drives::load(drive).and_then(|drive| drive.profile()).expect("a drive of the catalogue");
         let files =
             Files::format(Stack::bare(profile).build(Seed(seed)), settings).expect("a drive of 512 MiB or more");
-        HostDisk { state: RefCell::new(State { files, results: HashMap::new() }), advanced: Notify::new() }
+        HostDisk {
+            state: RefCell::new(State { files, ahead: Instant::ZERO, results: HashMap::new() }),
+            advanced: Notify::new(),
+        }
     }
 
     /// The disk of the host that runs.
@@ -136,20 +162,34 @@ impl HostDisk {
     async fn wait_for(&self, op: OpId) -> Result<Answer, FileError> {
         loop {
             let advanced = self.advanced.notified();
-            let next = {
+            let (done, next) = {
                 let mut state = self.state.borrow_mut();
                 state.collect();
-                if let Some(result) = state.results.remove(&op) {
-                    return result;
-                }
-                state.files.poll_timeout().expect("an operation is in flight")
+                (state.results.remove(&op), state.files.poll_timeout())
             };
+            if let Some((finished, result)) = done {
+                // Later than now only behind a blocking call.
+                let wait = finished.saturating_since(now()).nanos();
+                if wait > 0 && !IS_BLOCKING.get() {
+                    tokio::time::sleep(Duration::from_nanos(wait)).await;
+                }
+                return result;
+            }
+            let next = next.expect("an operation is in flight");
+            if IS_BLOCKING.get() {
+                let mut state = self.state.borrow_mut();
+                state.ahead = next;
+                state.files.handle_timeout(next);
+                self.advanced.notify_waiters();
+                continue;
+            }
             tokio::select! {
                 biased;
                 () = advanced => {}
                 () = tokio::time::sleep(Duration::from_nanos(next.saturating_since(now()).nanos())) => {
                     let mut state = self.state.borrow_mut();
-                    state.files.handle_timeout(now());
+                    let now = state.latest(now());
+                    state.files.handle_timeout(now);
                     state.collect();
                     self.advanced.notify_waiters();
                 }
@@ -159,9 +199,14 @@ impl HostDisk {
 }
 
 impl State {
+    /// The instant at which the disk is: never before the end of a blocking call.
+    fn latest(&self, now: Instant) -> Instant {
+        now.max(self.ahead)
+    }
+
     fn collect(&mut self) {
         while let Some(completion) = self.files.poll_completion() {
-            self.results.insert(completion.op, completion.result);
+            self.results.insert(completion.op, (completion.finished, completion.result));
         }
     }
 }
@@ -171,13 +216,25 @@ pub(crate) async fn run(op: FileOp<'_>) -> io::Result<Answer> {
     let disk = HostDisk::current();
     let id = {
         let mut state = disk.state.borrow_mut();
-        let id = state.files.submit(now(), op);
+        let now = state.latest(now());
+        let id = state.files.submit(now, op);
         state.collect();
         id
     };
     // Whoever waits for the disk looks again: its next instant may be earlier.
     disk.advanced.notify_waiters();
     disk.wait_for(id).await.map_err(to_io_error)
+}
+
+/// Runs a future of this crate to its end in a blocking call.
+pub(crate) fn block<T>(future: impl Future<Output = T>) -> T {
+    let was_blocking = IS_BLOCKING.replace(true);
+    let polled = pin!(future).poll(&mut Context::from_waker(Waker::noop()));
+    IS_BLOCKING.set(was_blocking);
+    match polled {
+        Poll::Ready(result) => result,
+        Poll::Pending => unreachable!("a blocking call waits for nothing but its disk"),
+    }
 }
 
 /// The error of the standard library for an error of the file layer.

@@ -1,7 +1,4 @@
 //! `File` and `OpenOptions` of turmoil's `fs::shim::tokio::fs`, on the disk of the current host.
-//!
-//! A file that is opened to be truncated is removed and created, in one transaction of the journal. Cutting a file to another
-//! length than 0 is not supported.
 
 use std::future::Future;
 use std::io::{self, SeekFrom};
@@ -48,19 +45,16 @@ impl File {
         run(FileOp::Sync { file: self.handle, scope: SyncScope::Data }).await.map(drop)
     }
 
-    /// Extends a file with zeros. A smaller length is not supported.
+    /// Cuts or extends a file.
     pub async fn set_len(&self, size: u64) -> io::Result<()> {
-        let len = self.metadata().await?.len();
-        match size.checked_sub(len) {
-            Some(0) => Ok(()),
-            Some(_) => self.write_at(&[0], size - 1).await.map(drop),
-            None => Err(io::Error::new(
-                io::ErrorKind::Unsupported,
-                format!(
-                    "set_len({size}) on {len} bytes: files on modelled disks cannot be cut; rewrite and rename the file"
-                ),
-            )),
-        }
+        self.options.check(self.options.write || self.options.append)?;
+        run(FileOp::SetLen { file: self.handle, len: size }).await.map(drop)
+    }
+
+    /// Opens the file once more; both have one position in std, here each its own.
+    #[expect(clippy::unused_async, reason = "as in tokio")]
+    pub async fn try_clone(&self) -> io::Result<File> {
+        Ok(File { handle: self.handle, options: self.options, cursor: self.cursor, polled: None })
     }
 
     /// Asks for its length.
@@ -74,7 +68,8 @@ impl File {
     /// Reads bytes from byte `offset` on; returns how many.
     pub async fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.options.check(self.options.read)?;
-        match run(FileOp::Read { file: self.handle, from: offset, bytes: buffer.len() as u64 }).await? {
+        self.options.check_alignment(buffer, offset)?;
+        match run(self.options.read_op(self.handle, offset, buffer.len() as u64)).await? {
             Answer::Bytes(bytes) => {
                 buffer[..bytes.len()].copy_from_slice(&bytes);
                 Ok(bytes.len())
@@ -86,7 +81,8 @@ impl File {
     /// Writes bytes from byte `offset` on.
     pub async fn write_at(&self, data: &[u8], offset: u64) -> io::Result<usize> {
         self.options.check(self.options.write || self.options.append)?;
-        run(FileOp::Write { file: self.handle, from: offset, data }).await?;
+        self.options.check_alignment(data, offset)?;
+        run(self.options.write_op(self.handle, offset, data)).await?;
         Ok(data.len())
     }
 
@@ -114,8 +110,9 @@ impl AsyncRead for File {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         self.options.check(self.options.read)?;
-        let (file, from, bytes) = (self.handle, self.cursor, buffer.remaining() as u64);
-        let begin = || -> Polled { Box::pin(async move { run(FileOp::Read { file, from, bytes }).await }) };
+        let (file, options, from, bytes) = (self.handle, self.options, self.cursor, buffer.remaining() as u64);
+        options.check_alignment(buffer.initialize_unfilled(), from)?;
+        let begin = || -> Polled { Box::pin(async move { run(options.read_op(file, from, bytes)).await }) };
         if let Answer::Bytes(read) = ready!(self.poll_operation(context, begin))? {
             buffer.put_slice(&read);
             self.cursor += read.len() as u64;
@@ -127,18 +124,19 @@ impl AsyncRead for File {
 impl AsyncWrite for File {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
         self.options.check(self.options.write || self.options.append)?;
-        let (file, cursor, appends, data) = (self.handle, self.cursor, self.options.append, data.to_vec());
-        let count = data.len();
+        let (file, options, cursor) = (self.handle, self.options, self.cursor);
+        options.check_alignment(data, cursor)?;
+        let (count, data) = (data.len(), data.to_vec());
         let begin = || -> Polled {
             Box::pin(async move {
-                let from = match appends {
+                let from = match options.append {
                     true => match run(FileOp::Len { file }).await? {
                         Answer::Len(len) => len,
                         answer => unreachable!("{answer:?} is no length"),
                     },
                     false => cursor,
                 };
-                run(FileOp::Write { file, from, data: &data }).await?;
+                run(options.write_op(file, from, &data)).await?;
                 Ok(Answer::Len(from + data.len() as u64))
             })
         };
@@ -200,7 +198,11 @@ pub struct OpenOptions {
     truncate: bool,
     create: bool,
     create_new: bool,
+    direct: bool,
 }
+
+/// Bytes of the drive's sector, of which direct requests and the addresses of their buffers are multiples.
+const DIRECT_UNIT: usize = 512;
 
 impl OpenOptions {
     /// Nothing is allowed.
@@ -244,6 +246,12 @@ impl OpenOptions {
         self
     }
 
+    /// Reads and writes past the page cache (O_DIRECT), in whole sectors.
+    pub fn direct_io(&mut self, direct: bool) -> &mut OpenOptions {
+        self.direct = direct;
+        self
+    }
+
     /// Opens a file.
     pub async fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
         let path = path.as_ref();
@@ -256,18 +264,42 @@ impl OpenOptions {
         let handle = match self.create_new {
             true => create().await?,
             false => match open_handle(path).await {
-                Ok(handle) if self.truncate => match run(FileOp::Len { file: handle }).await? {
-                    Answer::Len(0) => handle,
-                    _ => {
-                        run(FileOp::Remove { path: path_text(path)? }).await?;
-                        create().await?
-                    }
-                },
+                Ok(handle) if self.truncate => {
+                    run(FileOp::SetLen { file: handle, len: 0 }).await?;
+                    handle
+                }
                 Err(error) if self.create && error.kind() == io::ErrorKind::NotFound => create().await?,
                 opened => opened?,
             },
         };
         Ok(File { handle, options: *self, cursor: 0, polled: None })
+    }
+
+    fn read_op(&self, file: Handle, from: u64, bytes: u64) -> FileOp<'static> {
+        match self.direct {
+            true => FileOp::ReadDirect { file, from, bytes },
+            false => FileOp::Read { file, from, bytes },
+        }
+    }
+
+    fn write_op<'a>(&self, file: Handle, from: u64, data: &'a [u8]) -> FileOp<'a> {
+        match self.direct {
+            true => FileOp::WriteDirect { file, from, data },
+            false => FileOp::Write { file, from, data },
+        }
+    }
+
+    /// An error if a direct request is not aligned (EINVAL of Linux).
+    fn check_alignment(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
+        let is_aligned = (buffer.as_ptr().addr() | buffer.len() | offset as usize).is_multiple_of(DIRECT_UNIT);
+        if !self.direct || is_aligned {
+            return Ok(());
+        }
+        let (len, found) = (buffer.len(), buffer.as_ptr().addr() % DIRECT_UNIT);
+        let text = format!(
+            "direct I/O of {len} bytes at byte {offset}, its buffer {found} bytes after a sector; expected multiples of {DIRECT_UNIT}"
+        );
+        Err(io::Error::new(io::ErrorKind::InvalidInput, text))
     }
 
     /// An error if this is not allowed.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use seekwise_files::operation::{Answer, FileOp, Handle};
 
@@ -98,6 +98,20 @@ pub async fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
         }
     }
     metadata(path).await?.is_dir().then_some(()).ok_or_else(|| io::ErrorKind::AlreadyExists.into())
+}
+
+/// The path without `.` and `..`; it must exist. There are no links.
+pub async fn canonicalize(path: impl AsRef<Path>) -> io::Result<PathBuf> {
+    let mut plain = PathBuf::from("/");
+    for part in path.as_ref().components() {
+        match part {
+            Component::Normal(name) => plain.push(name),
+            Component::ParentDir => _ = plain.pop(),
+            Component::Prefix(_) | Component::RootDir | Component::CurDir => {}
+        }
+        metadata(&plain).await?;
+    }
+    Ok(plain)
 }
 
 /// Asks for a file's length, or whether it is a directory.
