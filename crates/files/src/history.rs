@@ -16,6 +16,13 @@ pub(crate) struct PlacedBytes {
     pub(crate) part: u32,
 }
 
+impl PlacedBytes {
+    /// True if they are of this part, and lie in this sector.
+    fn holds(&self, part: u32, sector: u64) -> bool {
+        self.part == part && (self.lba..self.lba + (self.to - self.from) / 512).contains(&sector)
+    }
+}
+
 /// A change of a file's metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fact {
@@ -71,15 +78,6 @@ impl CommittedFile {
         }
     }
 
-    /// True if a part of it has its place in this block of the drive.
-    pub(crate) fn has_place_in(&self, part: u32, first_sector: u64) -> bool {
-        let holds = |run: &PlacedBytes| {
-            let sectors = run.lba..run.lba + (run.to - run.from) / 512;
-            run.part == part && sectors.contains(&first_sector)
-        };
-        self.runs.iter().any(holds)
-    }
-
     /// Places bytes; all later ones lose their places, for the volume reports them again.
     fn place_bytes(&mut self, placed: PlacedBytes) {
         self.cut_places(placed.from);
@@ -113,22 +111,35 @@ impl History {
         self.pending.push_back((number, file, fact));
     }
 
-    /// Commits the changes up to this number; reports the files that are removed (`None`), or cut.
-    pub(crate) fn commit(&mut self, number: u64, mut report_freed: impl FnMut(u32, Option<(u32, &CommittedFile)>)) {
+    /// Commits the changes up to this number; returns the files that are removed (`None`), or cut with the number of the cut.
+    pub(crate) fn commit(&mut self, number: u64) -> Vec<(u32, Option<u32>)> {
+        let mut freed = Vec::new();
         while self.pending.front().is_some_and(|change| change.0 <= number) {
-            let Some((_, file, fact)) = self.pending.pop_front() else { return };
-            if fact == Fact::Removed {
-                self.committed.remove(&file);
-                report_freed(file, None);
-                continue;
+            let Some((_, file, fact)) = self.pending.pop_front() else { break };
+            match fact {
+                Fact::Removed => {
+                    self.committed.remove(&file);
+                    freed.push((file, None));
+                    continue;
+                }
+                Fact::Cut { number, .. } => freed.push((file, Some(number))),
+                _ => {}
             }
-            let cut = if let Fact::Cut { number, .. } = fact { Some(number) } else { None };
-            let committed = self.committed.entry(file).or_default();
-            committed.apply(fact);
-            if let Some(cut) = cut {
-                report_freed(file, Some((cut, committed)));
-            }
+            self.committed.entry(file).or_default().apply(fact);
         }
+        freed
+    }
+
+    /// True if a part of a file has its place in the block of the drive that begins with this sector, or will have it by a change
+    /// that is not committed.
+    pub(crate) fn has_place_in(&self, file: u32, part: u32, sector: u64) -> bool {
+        let is_pending = |change: &(u64, u32, Fact)| match &change.2 {
+            Fact::Placed(run) => change.1 == file && run.holds(part, sector),
+            _ => false,
+        };
+        let committed =
+            self.committed.get(&file).is_some_and(|file| file.runs.iter().any(|run| run.holds(part, sector)));
+        committed || self.pending.iter().any(is_pending)
     }
 
     /// The committed files by number.
@@ -171,14 +182,27 @@ mod tests {
         history.add(3, 7, Fact::Unlisted(0));
         history.add(3, 7, listed(0, "new"));
         history.add(4, 7, Fact::Removed);
-        let mut removed = Vec::new();
         for (number, names) in [(1, "/old"), (2, "/old"), (3, "/new")] {
-            history.commit(number, |file, _| removed.push(file));
+            assert_eq!(history.commit(number), []);
             assert_eq!(history.listed(), [(7, String::from(names))]);
         }
         assert_eq!(history.committed()[&7].len, 10);
-        history.commit(4, |file, _| removed.push(file));
-        assert_eq!((history.listed().len(), removed), (0, alloc::vec![7]));
+        assert_eq!((history.commit(4), history.listed().len()), (alloc::vec![(7, None)], 0));
+    }
+
+    #[test]
+    fn a_block_has_a_place_until_it_is_cut_off_and_once_it_is_placed_again() {
+        let mut history = History::default();
+        let placed = |part| Fact::Placed(PlacedBytes { from: 0, to: 4096, lba: 80, part });
+        history.add(1, 7, placed(0));
+        history.add(2, 7, Fact::Cut { from: 0, number: 1 });
+        history.add(3, 7, placed(1));
+        assert_eq!((history.commit(1), history.has_place_in(7, 0, 87)), (alloc::vec![], true));
+        assert_eq!(history.commit(2), alloc::vec![(7, Some(1))]);
+        assert_eq!(
+            [(7, 0), (7, 1), (8, 1)].map(|(file, part)| history.has_place_in(file, part, 80)),
+            [false, true, false]
+        );
     }
 
     #[test]
@@ -193,6 +217,5 @@ mod tests {
         let after_cut = PlacedBytes { part: 1, ..placed(4096, 8192, 88) };
         file.apply(Fact::Placed(after_cut));
         assert_eq!(file.runs, [placed(0, 4096, 80), after_cut]);
-        assert!(file.has_place_in(1, 95) && !file.has_place_in(0, 95) && !file.has_place_in(1, 80));
     }
 }

@@ -498,18 +498,17 @@ impl<D: Device> Files<D> {
 
     fn commit_history(&mut self) {
         let Files { history, files, medium, requests, .. } = self;
-        history.commit(requests.committed(), |file, committed| match committed {
-            None => {
-                files.remove(&file);
-                medium.forget_replaced(file, |_, _| true);
-            }
-            Some((cut, committed)) => {
-                if let Some(bytes) = files.get_mut(&file) {
-                    bytes.forget_cuts(cut);
+        for (file, cut) in history.commit(requests.committed()) {
+            match cut {
+                None => _ = files.remove(&file),
+                Some(cut) => {
+                    if let Some(bytes) = files.get_mut(&file) {
+                        bytes.forget_cuts(cut);
+                    }
                 }
-                medium.forget_replaced(file, |part, block| !committed.has_place_in(part, block * BLOCK));
             }
-        });
+            medium.forget_replaced(file, |part, block| !history.has_place_in(file, part, block * BLOCK));
+        }
     }
 
     /// Submits requests until the device is full or none is left.

@@ -266,14 +266,15 @@ impl<O: Copy> PlanIssuer<O> {
         self.guarded = self.begun;
     }
 
-    /// True if a guarded plan has still to issue a write of these sectors, and `id` is a later one.
+    /// True if an earlier, guarded plan has still to issue a write of these sectors.
     fn passes_guarded_write(&self, id: u32, op: Op, first: u64, end: u64) -> bool {
         let active = &self.plans[id];
-        if op == Op::Flush || active.number <= self.guarded {
+        if op == Op::Flush || self.guarded == 0 {
             return false;
         }
+        let last = self.guarded.min(active.number - 1);
         let overlaps = |step: &PlanStep| step.op == Op::Write && step.lba < end && first < step.lba + step.sectors;
-        let guarded = self.live.iter().map(|&live| &self.plans[live]).take_while(|plan| plan.number <= self.guarded);
+        let guarded = self.live.iter().map(|&live| &self.plans[live]).take_while(|plan| plan.number <= last);
         guarded
             .filter(|plan| plan.volume == active.volume)
             .any(|plan| plan.plan.steps()[plan.next..].iter().any(overlaps))
