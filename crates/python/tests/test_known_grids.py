@@ -32,7 +32,7 @@ MARGIN = 0.005
 
 #: Runs of each cell, and of each cell that may be the best.
 FIRST_RUNS = 20
-LAST_RUNS = 700
+LAST_RUNS = 1000
 
 #: The seeds of both stages, which no search uses.
 FIRST_SEED = 4711

@@ -40,6 +40,7 @@ __all__ = [
     "rebuild",
     "render_page",
     "run",
+    "student_t",
     "studies",
     "study",
     "table_of_bytes",
