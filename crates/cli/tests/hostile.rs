@@ -214,7 +214,7 @@ fn checks_that_misbehave_end_and_leave_nothing() {
         let check = format!("{CHECK}; {it}");
         ["--workload", WORK, "--check", &check, "--env", "GIVEN=here"].map(str::to_owned).to_vec()
     };
-    run_and_check_all(&place, &CHECKS, 100, "1 s", &words);
+    run_and_check_all(&place, &CHECKS, 100, "5 s", &words);
 }
 
 /// A signal ends a run while its preparation, its workload or its check is running.
