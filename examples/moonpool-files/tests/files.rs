@@ -1,15 +1,17 @@
-//! Files of a simulation on modelled disks: what was synced is there after a power cut, what was not may be lost, and is at some seed;
-//! operations take the disk's time and fail without power; equal seeds give equal runs. moonpool's own tests are in `upstream.rs`.
+//! Files of a simulation on modelled disks: what was synced is there after a power cut, what was not may be lost, and is if the
+//! cut comes before write-back; operations take the disk's time and fail without power; equal seeds give equal runs. moonpool's own tests are in `upstream.rs`.
 
 use std::future::Future;
 use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt, SeekFrom};
-use moonpool_core::{OpenOptions, StorageFile, StorageProvider, TimeProvider};
+use moonpool_core::{OpenOptions, Providers, StorageFile, StorageProvider, TimeProvider};
 use moonpool_sim::executor::{Executor, spawn, until_stalled};
-use seekwise_example_moonpool_files::{DiskWorld, Storage};
+use moonpool_sim::{SimContext, SimulationBuilder, SimulationResult, Workload};
+use seekwise_example_moonpool_files::{DiskProviders, DiskWorld, Storage};
 
 const SERVER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
 
@@ -159,4 +161,32 @@ async fn use_files(disk: Storage<impl TimeProvider>) -> io::Result<()> {
     disk.delete("log").await?;
     assert!(!disk.exists("log").await?);
     Ok(())
+}
+
+/// A service of moonpool's runner, with a disk among its providers.
+struct Service;
+
+#[async_trait]
+impl Workload for Service {
+    fn name(&self) -> &str {
+        "service"
+    }
+
+    async fn run(&mut self, ctx: &SimContext) -> SimulationResult<()> {
+        let disk = Storage::new("barracuda-7200.7-ncq", 1, ctx.time().clone());
+        let providers = DiskProviders::new(ctx.providers().clone(), disk.clone());
+        let served = serve(providers.storage().clone(), providers.time().clone(), Duration::from_secs(1)).await;
+        served.expect("the power is on");
+        disk.cut_power();
+        disk.power_on();
+        assert_eq!(read(&disk, "log").await.unwrap(), b"synced ");
+        assert!(ctx.time().now() > Duration::from_secs(1), "{:?}", ctx.time().now());
+        Ok(())
+    }
+}
+
+#[test]
+fn moonpools_runner_runs_services_on_disks() {
+    let report = SimulationBuilder::new().workload(Service).set_iterations(2).set_debug_seeds(vec![1, 2]).run();
+    assert_eq!((report.successful_runs, report.failed_runs), (2, 0), "{report}");
 }
