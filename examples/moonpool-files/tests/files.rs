@@ -4,6 +4,8 @@
 use std::future::Future;
 use std::io;
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -163,8 +165,8 @@ async fn use_files(disk: Storage<impl TimeProvider>) -> io::Result<()> {
     Ok(())
 }
 
-/// A service of moonpool's runner, with a disk among its providers.
-struct Service;
+/// A service of moonpool's runner, with a disk among its providers. It counts its runs: after a failure moonpool runs on without it.
+struct Service(Arc<AtomicU32>);
 
 #[async_trait]
 impl Workload for Service {
@@ -181,12 +183,16 @@ impl Workload for Service {
         disk.power_on();
         assert_eq!(read(&disk, "log").await.unwrap(), b"synced ");
         assert!(ctx.time().now() > Duration::from_secs(1), "{:?}", ctx.time().now());
+        self.0.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 }
 
 #[test]
 fn moonpools_runner_runs_services_on_disks() {
-    let report = SimulationBuilder::new().workload(Service).set_iterations(2).set_debug_seeds(vec![1, 2]).run();
+    let runs = Arc::new(AtomicU32::new(0));
+    let service = Service(Arc::clone(&runs));
+    let report = SimulationBuilder::new().workload(service).set_iterations(2).set_debug_seeds(vec![1, 2]).run();
     assert_eq!((report.successful_runs, report.failed_runs), (2, 0), "{report}");
+    assert_eq!(runs.load(Ordering::Relaxed), 2);
 }
