@@ -37,6 +37,7 @@ use self::clients::{ClientRequest, Clients};
 pub use self::clients::{Connection, Inbox, Messages, create_inbox};
 use self::content::DiskContent;
 pub use self::disk_request::{Caller, CallerAnswer, DiskRequest, ReplyTo};
+use self::disk_request::{nbd_error, request_kind};
 pub use self::memory_limits::MemoryRoom;
 pub use self::orders::{DiskOrder, OrderReply};
 use self::stalls::StallWatch;
@@ -46,6 +47,7 @@ use crate::chronicle::Chronicle;
 use crate::clock::{BUSY_WAIT, Clock, take_real_time_priority};
 use crate::nbd::wire::{self, NbdCommand, RequestHead, error};
 use crate::nbd::{MAX_EXTENTS, MAX_REQUEST_BYTES};
+use seekwise_run::receipt::demand::RequestKind;
 use seekwise_run::receipt::transports::TransportKind;
 
 /// A message to a disk.
@@ -62,6 +64,8 @@ pub enum DiskMessage {
     Nothing(Caller),
     /// An order; the answer is its result, in words.
     Order(DiskOrder, Sender<OrderReply>),
+    /// A wish for the receipt up to now. The demand is counted anew from here.
+    Report(Sender<Receipt>),
     /// The end, in order.
     Stop,
 }
@@ -353,6 +357,11 @@ impl LiveDisk {
                 let reply = self.carry_out(&order);
                 let _ = answer.send(reply);
             }
+            DiskMessage::Report(answer) => {
+                let _ = answer.send(self.receipt_so_far());
+                let now = self.model_now();
+                self.receipt.demand.restart(now);
+            }
             DiskMessage::Stop => return true,
         }
         false
@@ -432,6 +441,7 @@ impl LiveDisk {
             reserved_bytes,
         };
         self.reserved_bytes += reserved_bytes;
+        self.receipt.demand.begin_request(job.arrived);
         self.waiting.push_back(self.jobs.put(Some(job)));
     }
 
@@ -606,6 +616,7 @@ impl LiveDisk {
         if let Some(chronicle) = &self.chronicle {
             chronicle.update_history(|history| history.events.push(HistoryEvent::Over(piece.request, *completion)));
         }
+        self.receipt.demand.add_parts(&completion.parts);
         let recorded = self.content.record_completion(&piece.request, completion, self.stamp);
         self.fail_on_error(recorded);
         let job = self.jobs[piece.job].as_mut().expect("a piece belongs to a job");
@@ -638,12 +649,14 @@ impl LiveDisk {
         let DiskRequest { head, reply_to, .. } = job.request;
         let receipt = &mut self.receipt;
         receipt.requests += 1;
-        match head.command {
-            NbdCommand::Read => receipt.reads += 1,
-            NbdCommand::Flush => receipt.flushes += 1,
-            NbdCommand::Write | NbdCommand::WriteZeroes => receipt.writes += 1,
-            _ => {}
+        let kind = request_kind(head.command);
+        match kind {
+            Some(RequestKind::Read) => receipt.reads += 1,
+            Some(RequestKind::Flush) => receipt.flushes += 1,
+            Some(RequestKind::Write) => receipt.writes += 1,
+            None => {}
         }
+        receipt.demand.end_request(kind, head.length.into(), job.arrived, job.completed.max(job.arrived));
         // Data that the image could not take are not acknowledged.
         if job.status != Status::Done || self.failure.is_some() {
             receipt.failures += 1;
@@ -777,13 +790,5 @@ fn write_data(request: &mut DiskRequest, lba: u64, sectors: u64) -> WriteData {
         }
         _ if length == request.data.len() => WriteData::Bytes(std::mem::take(&mut request.data)),
         _ => WriteData::Bytes(request.data[from..from + length].to_vec()),
-    }
-}
-
-fn nbd_error(status: Status) -> u32 {
-    match status {
-        Status::OutOfRange => error::NO_SPACE,
-        Status::Unsupported => error::UNSUPPORTED,
-        _ => error::IO,
     }
 }

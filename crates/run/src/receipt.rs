@@ -7,11 +7,13 @@
 //! | [`transports`] | requests and round trips of each transport |
 //! | [`pace`] | the verdict: whether the machine kept up |
 //! | [`attendance`] | clients that came, and those that were rejected |
+//! | [`demand`] | requests by kind, and where the model's time went |
 //!
 //! A *transport* is the way of requests to the served disk: a network connection, or a file of the system. An answer is
 //! *late* by the time from the model's instant to its departure. Nothing is subtracted from any figure.
 
 pub mod attendance;
+pub mod demand;
 pub mod lateness;
 pub mod pace;
 pub mod transports;
@@ -20,6 +22,7 @@ use seekwise_disk::record::DriveLog;
 use seekwise_disk::time::{Instant, Span};
 
 use self::attendance::Attendance;
+use self::demand::Demand;
 use self::lateness::Lateness;
 use self::transports::{TransportEnds, TransportKind, TransportLatencies, TransportLatency};
 
@@ -101,6 +104,8 @@ pub struct Receipt {
     pub writes: u64,
     /// Flushes among the requests.
     pub flushes: u64,
+    /// Requests by kind, and where the model's time went.
+    pub demand: Demand,
     /// Requests that ended with an error.
     pub failures: u64,
     /// Lateness of each answer, by the clock.

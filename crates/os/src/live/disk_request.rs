@@ -2,7 +2,8 @@
 
 use std::io;
 
-use seekwise_disk::block::SECTOR;
+use seekwise_disk::block::{SECTOR, Status};
+use seekwise_run::receipt::demand::RequestKind;
 
 use crate::bytes::{Bytes, UnreadableSector};
 use crate::nbd::wire::{NbdCommand, RequestHead, error};
@@ -85,5 +86,24 @@ impl Drop for Caller {
 impl std::fmt::Debug for Caller {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Caller")
+    }
+}
+
+/// The kind under which a command is counted.
+pub(super) fn request_kind(command: NbdCommand) -> Option<RequestKind> {
+    match command {
+        NbdCommand::Read => Some(RequestKind::Read),
+        NbdCommand::Write | NbdCommand::WriteZeroes => Some(RequestKind::Write),
+        NbdCommand::Flush => Some(RequestKind::Flush),
+        _ => None,
+    }
+}
+
+/// The protocol's error for a status of the device.
+pub(super) fn nbd_error(status: Status) -> u32 {
+    match status {
+        Status::OutOfRange => error::NO_SPACE,
+        Status::Unsupported => error::UNSUPPORTED,
+        _ => error::IO,
     }
 }
