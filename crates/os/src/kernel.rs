@@ -3,23 +3,29 @@
 //!
 //! The system's own tools do the work (`losetup`, `mkfs.ext4`, `mount`, `e2fsck` …), and their messages are the errors.
 //! A tool is ended when it exceeds its limit. A mount or an attached device is given back when its value is dropped.
-//! All but programs needs root.
+//! All but programs and namespaces needs root.
 //!
 //! | file | what is there |
 //! |---|---|
 //! | [`filesystem`] | file systems: made, mounted, checked |
+//! | [`program_filesystem`] | ext4 as a program, for users who may not mount the kernel's |
 //! | [`program`] | a command of the user's or a tool, run to its end |
 //! | `group` | all processes of a program, ended together |
 //! | [`pages`] | contents of files, page by page, and the pages that a disk was never given |
 //! | [`debris`] | removal of what a killed run left |
 //! | `process` | processes in `/proc` |
+//! | [`process_watch`] | processes that wait for a file system, sampled; orphans, reaped |
+//! | [`namespaces`] | this program again, in namespaces of its own |
 
 pub mod debris;
 pub mod filesystem;
 mod group;
+pub mod namespaces;
 pub mod pages;
 mod process;
+pub mod process_watch;
 pub mod program;
+pub mod program_filesystem;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -108,6 +114,15 @@ impl LoopDevice {
     /// The device's path.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Asks the kernel to detach the device as soon as nobody uses it any more, also after this process was killed
+    /// (`LO_FLAGS_AUTOCLEAR`, loop(4)). The device must be in use.
+    pub(crate) fn detach_with_last_user(mut self) -> io::Result<()> {
+        let words = [OsStr::new("--detach"), self.path.as_os_str()];
+        run_tool_for_output("losetup", words, ProgramBounds::thirty_seconds())?;
+        self.file = None;
+        Ok(())
     }
 
     /// True while the device has the file that it was attached to.

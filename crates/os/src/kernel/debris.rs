@@ -259,14 +259,14 @@ struct DebrisCleanup {
 }
 
 /// A mount: its place, the type of its file system, and its source.
-struct MountEntry {
-    mount_point: PathBuf,
+pub(super) struct MountEntry {
+    pub(super) mount_point: PathBuf,
     kind: String,
     source: String,
 }
 
 /// Reads all mounts, in the order in which they were made (proc_pid_mountinfo(5)).
-fn read_mounts() -> Vec<MountEntry> {
+pub(super) fn read_mounts() -> Vec<MountEntry> {
     let text = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let mount = |line: &str| {
         let (before, after) = line.split_once(" - ")?;

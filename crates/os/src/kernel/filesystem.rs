@@ -6,8 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rustix::process::{getegid, geteuid};
+
 use super::program::run_tool;
-use super::{ExitCause, ProgramBounds, process, run_tool_for_output, sleep_10_ms, tool_command};
+use super::{ExitCause, LoopDevice, ProgramBounds, process, run_tool_for_output, sleep_10_ms, tool_command};
 use crate::outputs::create_private;
 
 /// Parameters of a file system.
@@ -31,13 +33,16 @@ struct FileSystemSpec {
     harmless_lines: &'static [&'static str],
 }
 
+/// ext4's tables and journal are written at once, not in the background after the mount.
+const LAZY_NOTHING: &str = "lazy_itable_init=0,lazy_journal_init=0";
+
 const KINDS: [FileSystemSpec; 3] = [
     FileSystemSpec {
         name: "ext4",
         // From this size on it has a journal of 4 MiB; below there may be none, and nothing is replayed.
         least_bytes: 16 << 20,
         usual_bytes: 64 << 20,
-        mkfs: &["mkfs.ext4", "-q", "-F", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0", "-m", "0"],
+        mkfs: &["mkfs.ext4", "-q", "-F", "-b", "4096", "-E", LAZY_NOTHING, "-m", "0"],
         mount_option: "",
         fsck: &["e2fsck", "-fn"],
         // e2fsck(8): 4, errors left uncorrected; 8 and more: it could not check.
@@ -124,6 +129,38 @@ impl FileSystemKind {
         create_private(file)?.set_len(bytes)?;
         let [program, words @ ..] = self.kind.mkfs else { return Ok(()) };
         run_tool_for_output(program, words.iter().map(OsStr::new).chain([file.as_os_str()]), bounds).map(drop)
+    }
+
+    /// As [`FileSystemKind::make_image`]; the root folder of an ext4 belongs to this process's user and is empty.
+    pub fn make_image_for_user(&self, file: &Path, bytes: u64, bounds: ProgramBounds<'_>) -> io::Result<()> {
+        if self.kind.name != "ext4" {
+            return self.make_image(file, bytes, bounds);
+        }
+        create_private(file)?.set_len(bytes)?;
+        let [program, words @ ..] = self.kind.mkfs else { return Ok(()) };
+        let owned = format!("{LAZY_NOTHING},root_owner={}:{}", geteuid().as_raw(), getegid().as_raw());
+        // Of two `-E` the last one counts.
+        let last_words = [OsStr::new("-E"), OsStr::new(&owned), file.as_os_str()];
+        run_tool_for_output(program, words.iter().map(OsStr::new).chain(last_words), bounds)?;
+        // Its folder for the checker is root's, and some programs want an empty folder.
+        let words = [OsStr::new("-w"), OsStr::new("-R"), OsStr::new("rmdir lost+found"), file.as_os_str()];
+        run_tool_for_output("debugfs", words, bounds).map(drop)
+    }
+
+    /// Mounts the first `bytes` of a served file on a folder, through a loop device that the kernel detaches with the mount. Returns
+    /// the device, too.
+    pub fn mount_served(
+        &self,
+        file: &Path,
+        bytes: u64,
+        folder: &Path,
+        bounds: ProgramBounds<'_>,
+    ) -> io::Result<(MountedFileSystem<'_>, PathBuf)> {
+        let device = LoopDevice::attach(file, bytes, bounds)?;
+        let path = device.path().to_owned();
+        let mounted = self.mount(&path, folder, bounds)?;
+        device.detach_with_last_user()?;
+        Ok((mounted, path))
     }
 
     /// Mounts `device`, a block device or an image file, on a folder.

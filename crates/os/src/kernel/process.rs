@@ -47,6 +47,17 @@ pub(super) fn living_processes() -> Vec<Process> {
         .collect()
 }
 
+/// Returns the children of a process that have ended and were not waited for.
+pub(super) fn zombie_children(parent: i32) -> Vec<i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_zombie = |number: &i32| {
+        let words = stat_fields_after_name(*number).unwrap_or_default();
+        words.first().is_some_and(|state| state == "Z") && words.get(1).is_some_and(|it| *it == parent.to_string())
+    };
+    numbers.filter(is_zombie).collect()
+}
+
 /// Returns the processes that have a file or folder below `folder` open, or work or run there.
 pub(super) fn processes_using_folder(folder: &std::path::Path) -> Vec<i32> {
     let is_below = |link: std::path::PathBuf| fs::read_link(link).is_ok_and(|target| target.starts_with(folder));

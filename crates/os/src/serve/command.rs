@@ -45,6 +45,12 @@ impl BesideCommand {
         }
     }
 
+    /// Returns a function that reads its process id; `None` once it has ended.
+    pub fn process_reader(&self) -> impl Fn() -> Option<u32> + Clone + Send + use<> {
+        let process = Arc::clone(&self.process);
+        move || *process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns the exit code, once: `None` before the command has ended, and after the code was returned. After death
     /// by a signal it is 128 and the signal's number.
     pub fn try_exit_code(&self) -> Option<u8> {

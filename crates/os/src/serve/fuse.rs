@@ -41,6 +41,15 @@ const DSYNC: i32 = rustix::fs::OFlags::DSYNC.bits() as i32;
 /// the latency.
 const PROBE_ATTRIBUTE: &str = "user.seekwise.way";
 
+/// Whether the system keeps pages of the file in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FileCaching {
+    /// No: each read and write is a request to the disk.
+    Direct,
+    /// Yes, as it does for a block device: writes reach the disk at an fsync, or later by themselves.
+    PageCache,
+}
+
 /// The mounted folder.
 pub struct FuseFolder {
     session: Option<BackgroundSession>,
@@ -50,6 +59,27 @@ pub struct FuseFolder {
 impl FuseFolder {
     /// Mounts the export on `folder`. The kernel hands over up to `max_background` requests at once.
     pub fn mount(folder: &Path, export: &Export, max_background: u16, inbox: Inbox) -> io::Result<FuseFolder> {
+        FuseFolder::mount_with(FileCaching::Direct, folder, export, max_background, inbox)
+    }
+
+    /// As [`FuseFolder::mount`], and the system keeps pages of the file in memory as it does of a block device: for a file
+    /// system that runs as a program, which has no pages of its own.
+    pub fn mount_with_page_cache(
+        folder: &Path,
+        export: &Export,
+        max_background: u16,
+        inbox: Inbox,
+    ) -> io::Result<FuseFolder> {
+        FuseFolder::mount_with(FileCaching::PageCache, folder, export, max_background, inbox)
+    }
+
+    fn mount_with(
+        caching: FileCaching,
+        folder: &Path,
+        export: &Export,
+        max_background: u16,
+        inbox: Inbox,
+    ) -> io::Result<FuseFolder> {
         let mut config = Config::default();
         config.mount_options = vec![
             MountOption::FSName(crate::kernel::debris::MOUNT_SOURCE.to_owned()),
@@ -61,6 +91,7 @@ impl FuseFolder {
         let disk = FuseDisk {
             requester: FuseRequester { inbox, bytes, sector },
             max_background,
+            caching,
             owner: folder_owner(folder)?,
         };
         Ok(FuseFolder { session: Some(fuser::spawn_mount(disk, folder, &config)?), probes: Vec::new() })
@@ -104,6 +135,7 @@ const MAX_ZEROED: u64 = 1 << 30;
 struct FuseDisk {
     requester: FuseRequester,
     max_background: u16,
+    caching: FileCaching,
     owner: FolderOwner,
 }
 
@@ -277,7 +309,11 @@ impl Filesystem for FuseDisk {
         let _ = config.set_max_background(self.max_background).map_err(|most| config.set_max_background(most));
         let _ =
             config.set_congestion_threshold(self.max_background).map_err(|most| config.set_congestion_threshold(most));
-        let _ = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
+        let capability = match self.caching {
+            FileCaching::Direct => InitFlags::FUSE_ASYNC_DIO,
+            FileCaching::PageCache => InitFlags::FUSE_WRITEBACK_CACHE,
+        };
+        let _ = config.add_capabilities(capability);
         Ok(())
     }
 
@@ -319,7 +355,10 @@ impl Filesystem for FuseDisk {
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        let flags = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES;
+        let flags = match self.caching {
+            FileCaching::Direct => FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES,
+            FileCaching::PageCache => FopenFlags::FOPEN_KEEP_CACHE,
+        };
         reply.opened(FileHandle(0), flags);
     }
 
