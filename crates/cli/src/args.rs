@@ -3,6 +3,7 @@
 
 mod comparison;
 mod crash;
+mod exec;
 mod explain;
 mod export;
 mod fit;
@@ -28,6 +29,7 @@ use seekwise_reproduce::draw::ProfileDraw;
 
 pub use self::comparison::{AnswerFormat, CompareArgs, StudyArgs};
 pub use self::crash::CrashArgs;
+pub use self::exec::ExecArgs;
 pub use self::explain::ExplainArgs;
 pub use self::export::{ExportArgs, ExportKind, LatencyArgs};
 pub use self::fit::FitArgs;
@@ -281,6 +283,9 @@ The command of --run finds the address in SEEKWISE_URI, the file of --fuse in SE
 SEEKWISE_CONTROL. Standard output belongs to the command, and its exit code is passed on (128 plus the signal's number if a signal
 ended it). --strict exits with 1 if the machine surely fell behind, and with 0 if it kept up or there were too few requests to tell.")]
     Serve(ServeArgs),
+    /// Run any command, such as a test suite, on the file system of a modelled disk. Needs no root.
+    #[command(after_help = exec::EXEC)]
+    Exec(ExecArgs),
     /// Run real software on a modelled disk, and check its data after power cuts at many times.
     #[command(after_help = crash::CRASH)]
     Crash(CrashArgs),

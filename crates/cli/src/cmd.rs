@@ -8,6 +8,8 @@ pub mod complete;
 mod crash;
 mod disk;
 mod drives;
+#[cfg(target_os = "linux")]
+mod exec;
 mod explain;
 mod explore;
 mod export;
@@ -44,7 +46,7 @@ use crate::output::{print_to_stderr, to_printable};
 pub fn dispatch(cli: Cli, words: &[OsString]) -> CommandResult {
     if cli.max_memory.is_some() && !takes_memory_bound(&cli.command) {
         return Err(CommandError::new(
-            "--max-memory: not supported by this command; expected run, compare, study, claims, explain, power-cut or serve",
+            "--max-memory: not supported by this command; expected run, compare, study, claims, explain, power-cut, serve or exec",
         ));
     }
     let bounds = Bounds::new(cli.max_memory);
@@ -73,6 +75,10 @@ pub fn dispatch(cli: Cli, words: &[OsString]) -> CommandResult {
         CliCommand::Crash(args) => crash::run_command(&args, &files, words, cli.json),
         #[cfg(not(target_os = "linux"))]
         CliCommand::Crash(_) => Err(CommandError::new("crash: only supported on Linux")),
+        #[cfg(target_os = "linux")]
+        CliCommand::Exec(args) => exec::run_command(&args, &files, &bounds, cli.json),
+        #[cfg(not(target_os = "linux"))]
+        CliCommand::Exec(_) => Err(CommandError::new("exec: only supported on Linux")),
         CliCommand::Disk(args) => disk::run_command(&args.order, cli.json),
         CliCommand::FlushAudit(args) => flush_audit::run_command(&args, &files, cli.json),
         CliCommand::Restore(args) => restore::run_command(&args, cli.json),
@@ -87,8 +93,8 @@ pub fn dispatch(cli: Cli, words: &[OsString]) -> CommandResult {
 
 /// Whether the command takes `--max-memory`.
 fn takes_memory_bound(command: &CliCommand) -> bool {
-    use CliCommand::{Claims, Compare, Explain, PowerCut, Run, Serve, Study};
-    matches!(command, Run(_) | Compare(_) | Study(_) | Claims(_) | Explain(_) | PowerCut(_) | Serve(_))
+    use CliCommand::{Claims, Compare, Exec, Explain, PowerCut, Run, Serve, Study};
+    matches!(command, Run(_) | Compare(_) | Study(_) | Claims(_) | Explain(_) | PowerCut(_) | Serve(_) | Exec(_))
 }
 
 /// Prints warnings, each once, to standard error.

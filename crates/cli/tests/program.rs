@@ -13,6 +13,7 @@ mod commands;
 mod compare;
 mod crash;
 mod endings;
+mod exec;
 mod explain;
 mod export;
 mod finding;

@@ -61,6 +61,7 @@
 //! | [`validate`](mod@validate) | a measured trace against a modelled drive |
 //! | `bench` (not in WebAssembly) | the workloads of the speed figures |
 //! | `serve` (not in WebAssembly) | modelled disks in real time, and orders to them |
+//! | `exec` (Linux) | a command on the file system of a modelled disk |
 //! | `crash` (not in WebAssembly) | real software on a modelled disk, and what power cuts leave of its work |
 //! | `flush_audit` (not in WebAssembly) | whether flushes wait for the medium, by timing alone |
 //! | `leftovers` (Linux) | what killed runs left in the system, and its removal |
@@ -79,6 +80,8 @@ pub mod device;
 pub mod drives;
 pub mod dry_run;
 pub mod error;
+#[cfg(target_os = "linux")]
+pub mod exec;
 pub mod execute;
 pub mod export;
 pub mod fio_output;

@@ -1,7 +1,7 @@
 //! `seekwise crash`: runs real software on a modelled disk once and records its requests, then makes the media that power cuts at many
 //! instants would have left, and runs a check on each: was anything lost that the software had promised?
 
-mod plan;
+pub(super) mod plan;
 #[cfg(test)]
 mod tests;
 mod text;

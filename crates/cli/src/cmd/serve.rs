@@ -34,7 +34,7 @@ use seekwise::Files;
 /// Runs the command.
 pub fn run_command(args: &args::ServeArgs, files: &Files, bounds: &Bounds, json: bool) -> CommandResult {
     check_exposure(args)?;
-    let ServedTarget { device, stack, about } = ServedTarget::from_args(args, files)?;
+    let ServedTarget { device, stack, about } = ServedTarget::build(&args.target, &args.set, args.seed, files)?;
     let limits = device.limits(0);
     let disk_bytes = limits.sectors * SECTOR;
     let room = MemoryRoom::divide_limit(bounds.memory_bytes(), args.max_clients);
@@ -116,7 +116,7 @@ fn check_exposure(args: &args::ServeArgs) -> Result<(), CommandError> {
 /// Prints the receipt to standard output; with `--run`, whose command uses that, to standard error, unless it is JSON.
 fn print_receipt(args: &args::ServeArgs, receipt: &Receipt, json: bool) -> Result<(), CommandError> {
     match json {
-        true => print_json(&receipt_json(args, receipt)),
+        true => print_json(&receipt_json(&args.target, args.seed, args.speed, receipt)),
         false if args.run => {
             print_to_stderr(format_receipt(receipt).trim_end());
             Ok(())
@@ -133,31 +133,37 @@ struct DiskAddresses {
 }
 
 /// The device to serve.
-struct ServedTarget {
-    device: Box<dyn Device>,
+pub(super) struct ServedTarget {
+    pub(super) device: Box<dyn Device>,
     /// The stack, if it is modelled.
-    stack: Option<Stack>,
+    pub(super) stack: Option<Stack>,
     /// The description for clients.
-    about: String,
+    pub(super) about: String,
 }
 
 impl ServedTarget {
-    fn from_args(args: &args::ServeArgs, files: &Files) -> Result<ServedTarget, CommandError> {
-        if args.target == NullPlace::NAME {
-            setup::reject_settings_without_stack(&args.set)?;
+    /// Builds a drive or stack by its name or file, or the device that answers at once.
+    pub(super) fn build(
+        target: &str,
+        set: &[(String, String)],
+        seed: u64,
+        files: &Files,
+    ) -> Result<ServedTarget, CommandError> {
+        if target == NullPlace::NAME {
+            setup::reject_settings_without_stack(set)?;
             let about = "answers at once, to measure the overhead of Seekwise itself".to_owned();
             return Ok(ServedTarget { device: Box::new(NullDevice::new()), stack: None, about });
         }
-        let (stack, changes, warnings) = setup::build_stack(files, &args.target, &args.set)?;
+        let (stack, changes, warnings) = setup::build_stack(files, target, set)?;
         print_warnings(&warnings);
         refuse_changes(&changes)?;
         let about = format!("{} as Seekwise models it", stack.profile.name);
-        Ok(ServedTarget { device: stack.build(Seed(args.seed)), stack: Some(stack), about })
+        Ok(ServedTarget { device: stack.build(Seed(seed)), stack: Some(stack), about })
     }
 }
 
 /// The missing drives of an array as a mask, a bit for each drive.
-fn missing_members_mask(stack: &Stack) -> u64 {
+pub(super) fn missing_members_mask(stack: &Stack) -> u64 {
     stack.array().map_or(0, |array| array.lost)
 }
 
@@ -400,7 +406,7 @@ fn format_receipt(receipt: &Receipt) -> String {
 }
 
 /// The part of the machine in the lateness: the round trip, stalls, costs of the transport, and the verdict on its pace.
-fn machine_text(receipt: &Receipt) -> String {
+pub(super) fn machine_text(receipt: &Receipt) -> String {
     let stalls = &receipt.stalls;
     let mut text = match receipt.path {
         Some(path) => format!(
@@ -442,12 +448,13 @@ fn machine_text(receipt: &Receipt) -> String {
     text
 }
 
-fn receipt_json(args: &args::ServeArgs, receipt: &Receipt) -> serde_json::Value {
+/// The receipt of a disk that was served so.
+pub(super) fn receipt_json(target: &str, seed: u64, speed: f64, receipt: &Receipt) -> serde_json::Value {
     let pace = receipt.pace_verdict();
     let mut value = json!({
-        "target": args.target,
-        "seed": args.seed,
-        "speed": args.speed,
+        "target": target,
+        "seed": seed,
+        "speed": speed,
         "precedence": receipt.precedence,
         "pace": pace.json_word(),
         "pace_why": pace.reason(),

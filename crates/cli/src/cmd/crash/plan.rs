@@ -138,7 +138,7 @@ impl CrashPlan {
 }
 
 /// Parses a file system and its options from `--fs`.
-fn parse_file_system(text: &str) -> Result<FileSystemKind, CommandError> {
+pub(in crate::cmd) fn parse_file_system(text: &str) -> Result<FileSystemKind, CommandError> {
     let (name, options) = text.split_once(':').unwrap_or((text, ""));
     FileSystemKind::find_by_name(name, options).ok_or_else(|| {
         let wrong = Diagnostic::at("--fs", 0, format!("unknown file system `{name}`"));
