@@ -50,6 +50,7 @@ const WRITERS: &[Writer] = &[
     writer("run --svg", Kind::Same, Some("j.fio"), "run j.fio --on d.toml --svg OUT --force"),
     writer("run --png", Kind::Same, Some("d.toml"), "run j.fio --on d.toml --png OUT --force"),
     writer("run --out", Kind::Folder, Some("j.fio"), "run j.fio --on d.toml --out OUT --force"),
+    writer("exec --receipt", Kind::File, None, "exec --on null --fs none --receipt OUT --force -- true"),
     writer(
         "compare --svg",
         Kind::Same,
