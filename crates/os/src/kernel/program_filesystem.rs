@@ -33,7 +33,9 @@ impl ProgramFileSystem {
     /// message.
     pub fn mount(image: &Path, folder: &Path, options: &str, log: &Path) -> io::Result<ProgramFileSystem> {
         let mut command = tool_command(PROGRAM);
-        command.arg("-f").arg(image).arg(folder);
+        // One thread (`-s`) keeps the kernel's order: with several, the removal of a file that was closed a moment ago may come before
+        // its close, and then libfuse renames the file instead, so that its folder is not empty. It has one lock anyway.
+        command.args(["-f", "-s"]).arg(image).arg(folder);
         if !options.is_empty() {
             command.args(["-o", options]);
         }
