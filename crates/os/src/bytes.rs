@@ -10,6 +10,7 @@
 
 #[cfg(test)]
 mod oracle;
+mod pieces;
 mod platters;
 mod runs;
 
@@ -20,7 +21,8 @@ use std::ops::Range;
 
 use seekwise_disk::block::{Landing, LandingKind, MemberRole, Request, SECTOR};
 
-use self::platters::{PIECE, PIECE_COST, PlatterBytes};
+use self::pieces::{PIECE, PIECE_COST};
+use self::platters::PlatterBytes;
 pub use self::platters::{PlatterMedium, zero_at};
 use self::runs::{RUN_COST, RunMap};
 use seekwise_disk::history::{CutRemains, DataPart, History, WriteData};
@@ -531,7 +533,7 @@ mod tests {
         assert_eq!(seen(&bytes, 49_999, 10), [0, 50, 50, 50, 50, 50, 50, 50, 50, 0]);
     }
 
-    /// In bytes: 192 of a write under way, 64 of each of its two runs, its data, and 4096 and 64 of each piece of eight
+    /// In bytes: 192 of a write under way, 64 of each of its two runs, its data, and 4096 and 192 of each piece of eight
     /// sectors that is not there yet.
     #[test]
     fn what_is_written_again_costs_no_second_piece() {
@@ -545,13 +547,13 @@ mod tests {
         {
             let cost = (bytes.write_memory_bound(lba, data), bytes.write_memory(lba, data));
             let beside = 320 + data;
-            assert_eq!(cost, (beside + most * 4160, beside + (most - there) * 4160), "{data} bytes at {lba}");
+            assert_eq!(cost, (beside + most * 4288, beside + (most - there) * 4288), "{data} bytes at {lba}");
         }
         assert_eq!((bytes.write_memory_bound(8, 0), bytes.write_memory(8, 0)), (320, 320), "zeroes have no data");
         assert_eq!(bytes.write_memory(9, 0), 320, "zeroes that begin inside of a piece that exists");
         // The former content would be a second copy.
         bytes.keep_former_content(true);
-        assert_eq!(bytes.write_memory(8, 4096), 320 + 4096 + 4160);
+        assert_eq!(bytes.write_memory(8, 4096), 320 + 4096 + 4288);
         let in_file = Bytes::on_platters(PlatterMedium::File(tempfile::tempfile().unwrap()));
         assert_eq!((in_file.write_memory_bound(8, 4096), in_file.write_memory(8, 4096)), (320 + 4096, 320 + 4096));
     }

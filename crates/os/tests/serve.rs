@@ -415,10 +415,10 @@ fn zeroes_are_seen_and_cut_as_what_was_written() {
     server.end();
 }
 
-/// The memory of a page alone: 4096 bytes and 320 beside them on their way, and 4096 and 64 where they lie.
+/// The memory of a page alone: 4096 bytes and 320 beside them on their way, and 4096 and 192 where they lie.
 #[test]
 fn a_disk_without_memory_refuses_what_is_new_and_takes_what_lies_there_again() {
-    let room = MemoryRoom { contents: 4096 + 320 + 4096 + 64, ..MemoryRoom::default() };
+    let room = MemoryRoom { contents: 4096 + 320 + 4096 + 192, ..MemoryRoom::default() };
     let disk = move || LiveDisk::new(Box::new(NullDevice::new()), Bytes::default(), 1.0, None).with_memory_limits(room);
     let server = Server::begin("full", 1 << 30, disk);
     let mut client = server.client();
@@ -434,7 +434,7 @@ fn a_disk_without_memory_refuses_what_is_new_and_takes_what_lies_there_again() {
 /// The content has room for one page, and the read takes an hour: the write waits its turn behind it.
 #[test]
 fn what_waits_for_data_or_needs_none_takes_no_room_from_a_write() {
-    let room = MemoryRoom { contents: 4096 + 320 + 4096 + 64, ..MemoryRoom::default() };
+    let room = MemoryRoom { contents: 4096 + 320 + 4096 + 192, ..MemoryRoom::default() };
     let (hour, rate) = (Span::from_secs(3600), 1 << 30);
     let spec =
         FlashSpec { sectors: 1 << 21, largest: 2048, read: hour, write: hour, read_rate: rate, write_rate: rate };

@@ -1,22 +1,14 @@
 //! The content of a modelled disk's platters: in memory, in pieces of which zeroes take none, or in a sparse file. A
 //! disk may begin with the content of a base image, which stays as it is.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 
 use seekwise_disk::block::SECTOR;
 
+use super::pieces::{PIECE, PIECE_BYTES, PIECE_COST, PieceTable};
 use super::runs::{RUN_COST, RunMap};
-
-/// Sectors of a piece of an image in memory: 4 KiB, the page size of its writers, so that most writes fill whole
-/// pieces.
-pub const PIECE: u64 = 8;
-
-/// Memory of a piece: its bytes, an allocation's overhead (16), and its place in a tree whose nodes of 11 places are
-/// two thirds full (24 bytes each, and a pointer).
-pub(crate) const PIECE_COST: u64 = PIECE * SECTOR + 64;
 
 /// Bytes copied, or written as zeroes, at once.
 const COPY_BYTES: usize = 64 << 10;
@@ -42,8 +34,8 @@ struct BaseImage {
 #[derive(Debug, Default)]
 pub(crate) struct PlatterBytes {
     platters: PlatterMedium,
-    /// Pieces in memory, by number.
-    pieces: BTreeMap<u64, Box<[u8]>>,
+    /// Pieces in memory.
+    pieces: PieceTable,
     /// The base image of platters in memory.
     base: Option<BaseImage>,
     /// Where zeroes were written over the base image.
@@ -99,7 +91,7 @@ impl PlatterBytes {
         }
         self.read_base(lba, data)?;
         let end = lba + data.len() as u64 / SECTOR;
-        for (number, piece) in self.pieces.range(pieces_of(&(lba..end))) {
+        for (number, piece) in self.pieces.within(pieces_of(&(lba..end))) {
             let (from, to) = ((number * PIECE).max(lba), ((number + 1) * PIECE).min(end));
             let (within, target) = (((from - number * PIECE) * SECTOR) as usize, ((from - lba) * SECTOR) as usize);
             let length = ((to - from) * SECTOR) as usize;
@@ -127,18 +119,18 @@ impl PlatterBytes {
     fn write_piece(&mut self, sector: u64, bytes: &[u8]) -> io::Result<()> {
         let number = sector / PIECE;
         let offset = (sector % PIECE * SECTOR) as usize;
-        if let Some(piece) = self.pieces.get_mut(&number) {
+        if let Some(piece) = self.pieces.get_mut(number) {
             piece[offset..offset + bytes.len()].copy_from_slice(bytes);
             return Ok(());
         }
-        if bytes.len() as u64 == PIECE * SECTOR {
-            self.pieces.insert(number, Box::from(bytes));
-            return Ok(());
+        // A box of an array, made from a slice: an array would be copied to its place from the stack.
+        let mut piece: Box<[u8]> =
+            if bytes.len() == PIECE_BYTES { Box::from(bytes) } else { Box::from([0; PIECE_BYTES]) };
+        if bytes.len() < PIECE_BYTES {
+            self.read_base(number * PIECE, &mut piece)?;
+            piece[offset..offset + bytes.len()].copy_from_slice(bytes);
         }
-        let mut piece = vec![0; (PIECE * SECTOR) as usize];
-        self.read_base(number * PIECE, &mut piece)?;
-        piece[offset..offset + bytes.len()].copy_from_slice(bytes);
-        self.pieces.insert(number, piece.into_boxed_slice());
+        self.pieces.insert(number, piece.try_into().expect("it has a piece's bytes"));
         Ok(())
     }
 
@@ -149,12 +141,12 @@ impl PlatterBytes {
         }
         let end = lba + sectors;
         self.blank.set(lba..end.min(self.base_sectors()), ());
-        let touched: Vec<u64> = self.pieces.range(pieces_of(&(lba..end))).map(|(number, _)| *number).collect();
+        let touched: Vec<u64> = self.pieces.within(pieces_of(&(lba..end))).map(|(number, _)| number).collect();
         for number in touched {
             let (from, to) = ((number * PIECE).max(lba), ((number + 1) * PIECE).min(end));
             if to - from == PIECE {
-                self.pieces.remove(&number);
-            } else if let Some(piece) = self.pieces.get_mut(&number) {
+                self.pieces.remove(number);
+            } else if let Some(piece) = self.pieces.get_mut(number) {
                 let within = ((from - number * PIECE) * SECTOR) as usize..((to - number * PIECE) * SECTOR) as usize;
                 piece[within].fill(0);
             }
@@ -168,7 +160,8 @@ impl PlatterBytes {
         if let PlatterMedium::File(file) = &self.platters {
             return (first_data_byte(file, start * SECTOR..end * SECTOR) / SECTOR).clamp(start, end);
         }
-        let piece = self.pieces.range(start / PIECE..).next().map_or(end, |(number, _)| (number * PIECE).max(start));
+        let first = self.pieces.within(pieces_of(&(start..end))).next();
+        let piece = first.map_or(end, |(number, _)| (number * PIECE).max(start));
         // The gaps of the blank sectors are where the base image shows.
         let base_run = self.blank.gaps(start..self.base_sectors().min(end)).into_iter().next();
         piece.min(base_run.map_or(end, |run| run.start)).min(end)
@@ -185,7 +178,7 @@ impl PlatterBytes {
         loop {
             let before = next;
             // Adjacent pieces.
-            for number in self.pieces.range(pieces_of(&(next..end))).map(|(number, _)| *number) {
+            for (number, _) in self.pieces.within(pieces_of(&(next..end))) {
                 if number != next / PIECE {
                     break;
                 }
@@ -208,7 +201,7 @@ impl PlatterBytes {
 
     /// Number of pieces in memory that have one of these sectors.
     pub(crate) fn count_pieces_within(&self, sectors: Range<u64>) -> u64 {
-        self.pieces.range(pieces_of(&sectors)).count() as u64
+        self.pieces.within(pieces_of(&sectors)).count() as u64
     }
 
     /// Syncs the file, if there is one.
