@@ -11,6 +11,7 @@
 //! prepare = "…"                  # shell command before the disk is served; optional
 //! workload = "…"                 # shell command; each line that it prints is a promise
 //! check = "…"                    # shell command; its exit code is the verdict
+//! recover = "…"                  # shell command that opens the program's data so that it recovers, then closes them; default: only mount
 //! may_lose = "1s"                # promises younger than this at a cut may be lost; default: none
 //! [variant.sqlite-wal-full]      # one or more: each is a recipe
 //! title = "…"
@@ -50,6 +51,8 @@ pub struct Recipe {
     pub workload: String,
     /// Shell command whose exit code is the verdict.
     pub check: String,
+    /// Shell command that opens the program's data so that it recovers; without it, mounting alone is the recovery.
+    pub recover: Option<String>,
     /// Promises younger than this at a cut may be lost.
     pub may_lose: Duration,
     /// Environment variables for all commands.
@@ -68,8 +71,8 @@ const TEXTS: &[(&str, &str)] = &[
 ];
 
 /// Keys of a file.
-const KEYS: [&str; 11] =
-    ["title", "needs", "fs", "size", "user", "env", "prepare", "workload", "check", "may_lose", "variant"];
+const KEYS: [&str; 12] =
+    ["title", "needs", "fs", "size", "user", "env", "prepare", "workload", "check", "recover", "may_lose", "variant"];
 
 /// Keys of a variant.
 const VARIANT_KEYS: [&str; 4] = ["title", "fs", "may_lose", "set"];
@@ -204,6 +207,7 @@ fn read_field(
             Err(why) => report_error(reader, line, key, &why, "such as 1s or 200ms"),
         },
         "prepare" => recipe.prepare = Some(text),
+        "recover" => recipe.recover = Some(text),
         "workload" => recipe.workload = text,
         _ => recipe.check = text,
     }

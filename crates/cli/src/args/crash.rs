@@ -67,6 +67,10 @@ pub struct CrashArgs {
     /// any other corrupt.
     #[arg(long, value_name = "CMD", required_unless_present_any = ["recipe", "recipes"])]
     pub check: Option<String>,
+    /// A shell command that opens the program's data after a cut so that it recovers, then closes them [default: the recipe's, or
+    /// mounting alone].
+    #[arg(long, value_name = "CMD")]
+    pub recover: Option<String>,
     /// Pass an environment variable to workload, check and --prepare, or set it for them; may be repeated. Always
     /// passed: PATH, HOME, USER, LOGNAME, SHELL, LANG, LANGUAGE, LC_*, TERM, TZ, TMPDIR, and the recipe's variables.
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = parse_variable)]

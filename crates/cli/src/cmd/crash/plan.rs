@@ -40,6 +40,7 @@ impl CrashPlan {
         let mut recipe = named.unwrap_or_else(|| Ok(Recipe::default()))?;
         recipe.workload = args.workload.clone().unwrap_or(recipe.workload);
         recipe.check = args.check.clone().unwrap_or(recipe.check);
+        recipe.recover = args.recover.clone().or(recipe.recover);
         recipe.fs = args.fs.clone().or(recipe.fs);
         recipe.prepare = args.prepare.clone().or(recipe.prepare);
         recipe.user = args.user.clone().or(recipe.user);
@@ -234,6 +235,7 @@ pub fn print_recipes(args: &args::CrashArgs, files: &Files, json: bool) -> Comma
         json!({
             "name": recipe.name, "title": recipe.title, "needs": recipe.needs, "fs": recipe.fs, "size": recipe.size,
             "user": recipe.user, "env": recipe.env, "prepare": recipe.prepare, "workload": recipe.workload, "check": recipe.check,
+            "recover": recipe.recover,
             "may_lose_s": recipe.may_lose.seconds(),
             "set": recipe.set.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
         })
@@ -250,12 +252,13 @@ pub fn print_recipes(args: &args::CrashArgs, files: &Files, json: bool) -> Comma
         let fs = recipe.fs.as_deref().unwrap_or("none: the bare disk");
         let user = recipe.user.as_deref().map_or(String::new(), |user| format!(" (programs run as {user})"));
         let prepare = recipe.prepare.as_deref().map(|text| section("Before", text)).unwrap_or_default();
+        let recover = recipe.recover.as_deref().map(|text| section("Recovery", text)).unwrap_or_default();
         let may_lose = match recipe.may_lose.nanos {
             0 => String::new(),
             _ => format!("May lose: promises of the last {}\n", recipe.may_lose),
         };
         print_text(&format!(
-            "{}: {}\n\nFile system: {fs}{user}\nNeeds: {}\nSets: {set}\nTakes from the environment: {}\n{may_lose}{prepare}{}{}",
+            "{}: {}\n\nFile system: {fs}{user}\nNeeds: {}\nSets: {set}\nTakes from the environment: {}\n{may_lose}{prepare}{}{recover}{}",
             recipe.name,
             recipe.title,
             recipe.needs.join(", "),
