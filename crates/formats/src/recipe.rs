@@ -63,6 +63,7 @@ pub struct Recipe {
 const TEXTS: &[(&str, &str)] = &[
     ("ext4.toml", include_str!("../recipes/ext4.toml")),
     ("lmdb.toml", include_str!("../recipes/lmdb.toml")),
+    ("log-store.toml", include_str!("../recipes/log-store.toml")),
     ("postgresql.toml", include_str!("../recipes/postgresql.toml")),
     ("raw.toml", include_str!("../recipes/raw.toml")),
     ("redis.toml", include_str!("../recipes/redis.toml")),

@@ -155,7 +155,7 @@ fn found(bytes: &Bytes, sectors: u64) -> BTreeMap<u64, Option<u64>> {
 /// As many cuts, and nothing else out of the ordinary.
 fn options(cuts: usize) -> TrialOptions {
     let (weights, may_lose) = (InstantWeights::Mixed, Span::ZERO);
-    TrialOptions { cuts, orders: 0, seed: Seed(1), workers: 2, weights, may_lose }
+    TrialOptions { cuts, orders: 0, seed: Seed(1), workers: 2, weights, may_lose, keeps_media: false }
 }
 
 #[test]
@@ -412,7 +412,8 @@ fn records(lies: bool) -> (CrashResults, Option<ShrinkResult>) {
     let outcome = trials.run(&history, &stack, &check, &|| ()).unwrap();
     let shrunk = outcome.first.last_key_value().map(|(_, (state, image))| {
         let tried = outcome.tried.iter().find(|tried| tried.state == *state).unwrap();
-        shrink_losses(&outcome.writes, &history, tried, image, &check).unwrap()
+        let promises: Vec<&str> = history.promises_until(Instant::FAR).collect();
+        shrink_losses(&outcome.writes, &promises, tried, image, &check).unwrap()
     });
     (outcome, shrunk)
 }
@@ -662,7 +663,8 @@ fn the_flush_that_would_have_kept_a_promise_is_found() {
     let outcome = options(60).run(&history, &stack, &check, &|| ()).unwrap();
     let worst = outcome.tried.iter().find(|tried| tried.is_bad() && tried.case.why == InstantReason::Flushed).unwrap();
     let image = MediumImage::without_writes(&outcome.writes, worst.case.at, &[]);
-    let shrunk = shrink_losses(&outcome.writes, &history, worst, &image, &check).unwrap();
+    let promises: Vec<&str> = history.promises_until(Instant::FAR).collect();
+    let shrunk = shrink_losses(&outcome.writes, &promises, worst, &image, &check).unwrap();
     assert!(matches!(shrunk, ShrinkResult::NotLost { .. }), "{shrunk:?}");
     // A check that wants records beyond the promised ones passes at a later flush, or at none.
     for more in 0..=said + 1 - worst.case.promises {
@@ -671,7 +673,7 @@ fn the_flush_that_would_have_kept_a_promise_is_found() {
             let wanted = (promises.len() + more) as u64;
             answer(if (0..wanted).all(|it| there.contains(&it)) { 0 } else { 11 }, String::new())
         };
-        let found = first_passing_flush(&outcome.writes, &history, worst, &stricter).unwrap();
+        let found = first_passing_flush(&outcome.writes, &history, &promises, worst, &stricter).unwrap();
         let flushed = kept_later[..=said].get(worst.case.promises + more).copied();
         assert_eq!(found, flushed, "{more} more: {:?}", worst.case);
     }

@@ -3,7 +3,9 @@
 //!
 //! A read of a file does not fail, so an unreadable sector is filled with a pattern of its own here.
 
+use std::collections::BTreeMap;
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -13,6 +15,7 @@ use crate::kernel::pages::{ChangeTime, FilePages, UnflushedState};
 use crate::kernel::{FileSystemKind, MountedFileSystem, ProgramBounds, ProgramExit, ShellProgram};
 use crate::medium_change::{ChangedBytes, MediumChange, find_records};
 use crate::outputs::{create_like_parent, create_private};
+use seekwise_disk::block::SECTOR;
 use seekwise_disk::history::DataPart;
 
 /// Bytes of the base image that are read at once; a part that is all zeroes stays a hole.
@@ -45,7 +48,7 @@ pub struct CheckResult {
 /// Content of a disk besides its base image.
 #[derive(Clone, Debug, Default)]
 pub struct ImageContent<'a> {
-    /// The first sector of each piece, and its data.
+    /// The first sector of each piece, and its data. Of pieces that overlap, the last counts.
     pub pieces: Vec<(u64, DataPart<'a>)>,
     /// Runs of unreadable sectors: the first, and the one after the last.
     pub torn: Vec<(u64, u64)>,
@@ -99,6 +102,48 @@ impl<'a> ImageChecker<'a> {
             file.write_all_at(&UNREADABLE, sector * 512)?;
         }
         Ok(())
+    }
+
+    /// A hash of the disk's content: equal for equal contents, however they were written. It is the sum of the hashes of all sectors
+    /// that differ from the base image, or cannot be read.
+    pub fn hash_content(&self, content: &ImageContent<'_>) -> u64 {
+        let mut last_piece: BTreeMap<u64, usize> = BTreeMap::new();
+        for (index, (lba, part)) in content.pieces.iter().enumerate() {
+            (*lba..lba + part.bytes() / SECTOR).for_each(|sector| _ = last_piece.insert(sector, index));
+        }
+        let torn = content.torn.iter().flat_map(|&(from, end)| from..end);
+        torn.clone().for_each(|sector| _ = last_piece.remove(&sector));
+        let hash_sector = |sector: u64, bytes: &[u8]| {
+            let mut hasher = DefaultHasher::new();
+            (sector, bytes).hash(&mut hasher);
+            hasher.finish()
+        };
+        let mut sum = 0_u64;
+        let mut held = [0; SECTOR as usize];
+        for (sector, index) in last_piece {
+            let (lba, part) = &content.pieces[index];
+            match part {
+                DataPart::Bytes(bytes) => {
+                    let from = ((sector - lba) * SECTOR) as usize;
+                    held.copy_from_slice(&bytes[from..from + SECTOR as usize]);
+                }
+                DataPart::Zeroes { .. } => held.fill(0),
+            }
+            if !self.base_has(sector, &held) {
+                sum = sum.wrapping_add(hash_sector(sector, &held));
+            }
+        }
+        torn.fold(sum, |sum, sector| sum.wrapping_add(hash_sector(sector, &UNREADABLE)))
+    }
+
+    /// True if a sector of the base image has this content.
+    fn base_has(&self, sector: u64, content: &[u8]) -> bool {
+        let offset = sector * SECTOR;
+        let at = self.base.partition_point(|(from, bytes)| from + bytes.len() as u64 <= offset);
+        match self.base.get(at) {
+            Some((from, bytes)) if *from <= offset => bytes[(offset - from) as usize..].starts_with(content),
+            _ => content.iter().all(|byte| *byte == 0),
+        }
     }
 
     /// Returns the parts of `pages`, of their files and folders, that this disk lacks; `None` without a file system, or

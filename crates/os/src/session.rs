@@ -4,11 +4,16 @@
 //!
 //! Each line that the program prints is a promise: whatever it names is to survive a power cut. The line stands in the
 //! history at the instant at which it was read, which is never before the instant at which it was printed.
+//!
+//! The recovery from what a cut left is a session too: the mount, which replays the file system's journal, a program that opens its data,
+//! and the unmount. Its lines promise nothing, but stand in the history all the same.
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use seekwise_disk::block::Device;
@@ -19,7 +24,8 @@ use crate::bytes::Bytes;
 use crate::chronicle::Chronicle;
 use crate::kernel::pages::{ChangeTime, FilePages};
 use crate::kernel::{
-    ExitCause, FileSystemKind, GroupParent, LoopDevice, ProgramBounds, ShellProgram, unmount_lazily, unmount_when_free,
+    ExitCause, FileSystemKind, GroupParent, LoopDevice, MountedFileSystem, ProgramBounds, ShellProgram, unmount_lazily,
+    unmount_when_free,
 };
 use crate::live::{DiskMessage, DiskOrder, Inbox, LiveDisk, MemoryRoom};
 use crate::nbd::Export;
@@ -38,10 +44,12 @@ pub struct ProgramSession<'a> {
     pub seed: Seed,
     /// The disk's time runs so many times as fast as the clock.
     pub speed: f64,
-    /// The base image of the disk, and its file system.
-    pub base: Option<(&'a Path, &'a FileSystemKind)>,
-    /// The program, for a shell.
-    pub workload: &'a str,
+    /// The content with which the disk begins; `None` for an empty disk.
+    pub base: Option<&'a Path>,
+    /// The file system in this content.
+    pub file_system: Option<&'a FileSystemKind>,
+    /// The program, for a shell; empty if a recovery is a mount alone.
+    pub command: &'a str,
     /// Variables of its environment, besides those of the session and of every program.
     pub set: &'a [(String, String)],
     /// The parent of its control group.
@@ -56,20 +64,73 @@ pub struct ProgramSession<'a> {
 #[derive(Debug)]
 pub struct SessionRecord {
     /// All events.
-    pub history: History,
+    pub history: Arc<History>,
     /// How well the clock kept up.
     pub receipt: Receipt,
     /// Contents of the files that the program changed, when it had ended.
     pub pages: FilePages,
 }
 
+/// Record of a recovery.
+#[derive(Debug)]
+pub struct RecoveryRecord {
+    /// All events.
+    pub history: History,
+    /// Why the recovery failed: the mount, or the program.
+    pub failure: Option<String>,
+}
+
+/// A disk that is served.
+struct ServedDisk {
+    export: Export,
+    inbox: Inbox,
+    uri: String,
+}
+
+impl ServedDisk {
+    /// Records a mark. When this returns, no later event comes before it.
+    fn mark(&self, mark: HistoryMark) {
+        send_mark(&self.inbox, mark);
+    }
+}
+
+fn send_mark(inbox: &Inbox, mark: HistoryMark) {
+    let (answer, answered) = channel();
+    let _ = inbox.send(DiskMessage::Order(DiskOrder::Mark(mark), answer));
+    let _ = answered.recv();
+}
+
 impl ProgramSession<'_> {
     /// Runs the program and records it. Errors are those of the system, and of a program that failed.
     pub fn record(&self) -> io::Result<SessionRecord> {
+        let (pages, history, receipt) = self.serve_during(|disk| match self.file_system {
+            None => self.run_workload(self.environment(disk), disk).map(|()| FilePages::default()),
+            Some(file_system) => self.with_served_file(disk, |file| self.run_mounted_workload(file_system, file, disk)),
+        })?;
+        Ok(SessionRecord { pages, history: Arc::new(history), receipt })
+    }
+
+    /// Recovers from the content with which the disk begins, and records it: mounts the file system, runs the program, which opens its data
+    /// and closes them, and unmounts. Errors are those of the system; a recovery that fails is a record too.
+    pub fn record_recovery(&self) -> io::Result<RecoveryRecord> {
+        let (failure, history, _) = self.serve_during(|disk| match self.file_system {
+            None => {
+                disk.mark(HistoryMark::Begin);
+                let failure = self.run_recovery(self.environment(disk), disk)?;
+                disk.mark(HistoryMark::End);
+                Ok(failure)
+            }
+            Some(file_system) => self.with_served_file(disk, |file| self.run_mounted_recovery(file_system, file, disk)),
+        })?;
+        Ok(RecoveryRecord { history, failure })
+    }
+
+    /// Serves the disk while `work` runs.
+    fn serve_during<T>(&self, work: impl FnOnce(&ServedDisk) -> io::Result<T>) -> io::Result<(T, History, Receipt)> {
         let limits = self.stack.build(self.seed).limits(0);
         let export = Export::new(&limits, self.stack.profile.name.clone());
         let bytes = match self.base {
-            Some((base, _)) => Bytes::default().with_base(File::open(base)?)?,
+            Some(base) => Bytes::default().with_base(File::open(base)?)?,
             None => Bytes::default(),
         };
         let socket = self.folder.join("nbd");
@@ -89,26 +150,31 @@ impl ProgramSession<'_> {
         let Ok(inbox) = inbox_receiver.recv() else {
             return join_disk().and(Err(io::Error::other("the disk did not begin")));
         };
-        let recorded = self.run_with_mounts(&client_export, &inbox, &ListenAddress::Unix(socket).client_uri());
-        let _ = inbox.send(DiskMessage::Stop);
+        let disk = ServedDisk { export: client_export, inbox, uri: ListenAddress::Unix(socket).client_uri() };
+        let done = work(&disk);
+        let _ = disk.inbox.send(DiskMessage::Stop);
         let receipt = join_disk()?;
-        Ok(SessionRecord { pages: recorded?, history: chronicle.take_history(), receipt })
+        Ok((done?, chronicle.take_history(), receipt))
     }
 
-    /// Mounts the disk and its file system, if there is one, and runs the program.
-    fn run_with_mounts(&self, export: &Export, inbox: &Inbox, uri: &str) -> io::Result<FilePages> {
+    /// The program's environment on a bare disk.
+    fn environment(&self, disk: &ServedDisk) -> Vec<(String, String)> {
         let mut environment = self.set.to_vec();
-        environment.push(("SEEKWISE_URI".to_owned(), uri.to_owned()));
-        let Some((base, file_system)) = self.base else {
-            return self.run_program(environment, inbox).map(|()| FilePages::default());
-        };
-        let create_folder = |name: &str| {
-            let path = self.folder.join(name);
-            create_like_parent(&path).map(|()| path)
-        };
-        let (disk, mount) = (create_folder("disk")?, create_folder("mount")?);
-        let fuse_folder = FuseFolder::mount(&disk, export, MemoryRoom::default().max_callers(), inbox.clone())?;
-        let ran = self.run_mounted((base, file_system), &disk.join(FILE), &mount, environment, inbox);
+        environment.push(("SEEKWISE_URI".to_owned(), disk.uri.clone()));
+        environment
+    }
+
+    fn create_folder(&self, name: &str) -> io::Result<PathBuf> {
+        let path = self.folder.join(name);
+        create_like_parent(&path).map(|()| path)
+    }
+
+    /// Mounts the disk as a file while `work` runs with it.
+    fn with_served_file<T>(&self, served: &ServedDisk, work: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+        let disk = self.create_folder("disk")?;
+        let inbox = served.inbox.clone();
+        let fuse_folder = FuseFolder::mount(&disk, &served.export, MemoryRoom::default().max_callers(), inbox)?;
+        let done = work(&disk.join(FILE));
         let unmounted = fuse_folder.unmount().or_else(|error| {
             // The kernel lets go of a loop device's file a moment after the device is free.
             match unmount_when_free(&disk) {
@@ -121,19 +187,36 @@ impl ProgramSession<'_> {
                 }
             }
         });
-        ran.and_then(|pages| unmounted.map(|()| pages))
+        done.and_then(|done| unmounted.map(|()| done))
     }
 
     /// Mounts the file system of the served disk, a file that is `base` in its content, and runs the program there.
-    fn run_mounted(
+    fn run_mounted_workload(
         &self,
-        (base, file_system): (&Path, &FileSystemKind),
+        file_system: &FileSystemKind,
+        served_file: &Path,
+        disk: &ServedDisk,
+    ) -> io::Result<FilePages> {
+        let mount_point = self.create_folder("mount")?;
+        let (attached, mounted) = self.attach_and_mount(file_system, served_file, &mount_point)?;
+        let mounted = mounted?;
+        let began = ChangeTime::now_by_new_file(&self.folder.join("began"))?;
+        let ran = self.run_workload(self.mounted_environment(disk, &mount_point, attached.path()), disk);
+        let read = || FilePages::read_changed(&mount_point, began, self.bounds.stop);
+        let pages = if ran.is_ok() { read() } else { FilePages::default() };
+        let unmounted = mounted.unmount();
+        ran.and(unmounted).map(|()| pages)
+    }
+
+    /// Attaches a loop device to the served disk and mounts it; the inner error is that of the mount.
+    fn attach_and_mount<'a>(
+        &self,
+        file_system: &'a FileSystemKind,
         served_file: &Path,
         mount_point: &Path,
-        mut environment: Vec<(String, String)>,
-        inbox: &Inbox,
-    ) -> io::Result<FilePages> {
-        let attach = || LoopDevice::attach(served_file, std::fs::metadata(base)?.len(), self.bounds);
+    ) -> io::Result<(LoopDevice, io::Result<MountedFileSystem<'a>>)> {
+        let bytes = self.base.map_or(Ok(0), |base| std::fs::metadata(base).map(|metadata| metadata.len()))?;
+        let attach = || LoopDevice::attach(served_file, bytes, self.bounds);
         let mut attached = attach()?;
         let mut mounted = file_system.mount(attached.path(), mount_point, self.bounds);
         if mounted.is_err() && !attached.is_attached() {
@@ -141,38 +224,88 @@ impl ProgramSession<'_> {
             attached = attach()?;
             mounted = file_system.mount(attached.path(), mount_point, self.bounds);
         }
-        let mounted = mounted?;
-        let began = ChangeTime::now_by_new_file(&self.folder.join("began"))?;
-        for (name, path) in [("SEEKWISE_MOUNT", mount_point), ("SEEKWISE_DEVICE", attached.path())] {
-            environment.push((name.to_owned(), path.display().to_string()));
-        }
-        let ran = self.run_program(environment, inbox);
-        let read = || FilePages::read_changed(mount_point, began, self.bounds.stop);
-        let pages = if ran.is_ok() { read() } else { FilePages::default() };
-        let unmounted = mounted.unmount();
-        ran.and(unmounted).map(|()| pages)
+        Ok((attached, mounted))
     }
 
-    fn run_program(&self, environment: Vec<(String, String)>, inbox: &Inbox) -> io::Result<()> {
-        let mark = {
-            let inbox = inbox.clone();
-            move |mark| {
-                let (answer, answered) = channel();
-                let _ = inbox.send(DiskMessage::Order(DiskOrder::Mark(mark), answer));
-                // An answer means that the disk has recorded the mark: no later event comes before it.
-                let _ = answered.recv();
-            }
-        };
-        let program = ShellProgram { command: self.workload, environment, groups: self.groups, bounds: self.bounds };
-        mark(HistoryMark::Begin);
-        let mark_line = mark.clone();
-        let how = program.run_reading_lines(move |line| mark_line(HistoryMark::Said(line.to_owned())));
+    /// The program's environment with a mounted file system.
+    fn mounted_environment(&self, disk: &ServedDisk, mount_point: &Path, device: &Path) -> Vec<(String, String)> {
+        let mut environment = self.environment(disk);
+        for (name, path) in [("SEEKWISE_MOUNT", mount_point), ("SEEKWISE_DEVICE", device)] {
+            environment.push((name.to_owned(), path.display().to_string()));
+        }
+        environment
+    }
+
+    fn run_workload(&self, environment: Vec<(String, String)>, disk: &ServedDisk) -> io::Result<()> {
+        let program = ShellProgram { command: self.command, environment, groups: self.groups, bounds: self.bounds };
+        disk.mark(HistoryMark::Begin);
+        let inbox = disk.inbox.clone();
+        let how = program.run_reading_lines(move |line| send_mark(&inbox, HistoryMark::Said(line.to_owned())));
         let how = how.map_err(|error| io::Error::new(error.kind(), format!("the workload: {error}")))?;
-        mark(HistoryMark::End);
+        disk.mark(HistoryMark::End);
         match how {
             how if how.is_success() => Ok(()),
             ExitCause::Stopped => Err(io::Error::other("stopped")),
             how => Err(io::Error::other(format!("the workload {how}"))),
+        }
+    }
+
+    /// Mounts, runs the program and unmounts; returns why the recovery failed, if it did.
+    fn run_mounted_recovery(
+        &self,
+        file_system: &FileSystemKind,
+        served_file: &Path,
+        disk: &ServedDisk,
+    ) -> io::Result<Option<String>> {
+        let mount_point = self.create_folder("mount")?;
+        disk.mark(HistoryMark::Begin);
+        let (attached, mounted) = self.attach_and_mount(file_system, served_file, &mount_point)?;
+        let mounted = match mounted {
+            Ok(mounted) => mounted,
+            Err(error) if self.is_stopped() || !attached.is_attached() => return Err(error),
+            Err(error) => return Ok(Some(error.to_string().replace(&format!("{}: ", mount_point.display()), ""))),
+        };
+        let failure = self.run_recovery(self.mounted_environment(disk, &mount_point, attached.path()), disk);
+        mounted.unmount()?;
+        let failure = failure?;
+        // The unmount belongs to the recovery.
+        disk.mark(HistoryMark::End);
+        Ok(failure)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.bounds.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    /// Runs the program that recovers, if there is one; returns why it failed.
+    fn run_recovery(&self, mut environment: Vec<(String, String)>, disk: &ServedDisk) -> io::Result<Option<String>> {
+        if self.command.is_empty() {
+            return Ok(None);
+        }
+        let scratch = self.create_folder("scratch")?;
+        environment.push(("SEEKWISE_SCRATCH".to_owned(), scratch.display().to_string()));
+        // Its errors are lines like others: the last line says why it failed.
+        let command = format!("exec 2>&1\n{}", self.command);
+        let program = ShellProgram { command: &command, environment, groups: self.groups, bounds: self.bounds };
+        let (inbox, last_line) = (disk.inbox.clone(), Arc::new(Mutex::new(String::new())));
+        let kept_line = Arc::clone(&last_line);
+        let how = program.run_reading_lines(move |line| {
+            send_mark(&inbox, HistoryMark::Said(line.to_owned()));
+            if !line.trim().is_empty() {
+                line.trim().clone_into(&mut kept_line.lock().unwrap_or_else(PoisonError::into_inner));
+            }
+        });
+        let how = how.map_err(|error| io::Error::new(error.kind(), format!("the recovery: {error}")))?;
+        let words = std::mem::take(&mut *last_line.lock().unwrap_or_else(PoisonError::into_inner));
+        match how {
+            how if how.is_success() => Ok(None),
+            ExitCause::Stopped => Err(io::Error::other("stopped")),
+            // Exit codes of a shell: the command could not run, or was not found.
+            ExitCause::Exited(code @ (126 | 127)) => {
+                Err(io::Error::other(format!("the recovery could not run (exit code {code}): {words}")))
+            }
+            how if words.is_empty() => Ok(Some(how.to_string())),
+            how => Ok(Some(format!("{how}: {words}"))),
         }
     }
 }

@@ -4,6 +4,8 @@
 
 #[cfg(target_os = "linux")]
 mod check_bench;
+#[cfg(target_os = "linux")]
+mod recovery_bench;
 
 /// A session as it was recorded: requests, completions, landings, and promises of the program.
 pub use seekwise_disk::block::{Completion, Landing, LandingKind, MemberRole, Op, Request, Status, TrackRun};
@@ -22,6 +24,11 @@ pub use seekwise_lab::crash::trial::{
 };
 pub use seekwise_lab::crash::verdict::{CheckOutput, CrashFinding, CrashVerdict};
 
+/// Cuts during recovery: chains of sessions, each with the cut that ended it, and their results.
+pub use seekwise_lab::crash::recovery::{
+    BadChain, ChainLink, ChainMedium, RecoveryLevel, RecoveryOptions, RecoveryResults,
+};
+
 /// The fewest lost writes, and the trial of the check itself.
 pub use seekwise_lab::crash::proof::{CheckProof, NoticedChange};
 pub use seekwise_lab::crash::shrink::MinimalSet;
@@ -31,6 +38,8 @@ pub use seekwise_formats::recipe::{Recipe, parse as parse_recipes, recipes};
 
 #[cfg(target_os = "linux")]
 pub use self::check_bench::CheckBench;
+#[cfg(target_os = "linux")]
+pub use self::recovery_bench::RecoveryRunner;
 
 /// A program's session, and the bounds of programs.
 #[cfg(target_os = "linux")]

@@ -67,10 +67,19 @@ pub struct CrashArgs {
     /// any other corrupt.
     #[arg(long, value_name = "CMD", required_unless_present_any = ["recipe", "recipes"])]
     pub check: Option<String>,
-    /// A shell command that opens the program's data after a cut so that it recovers, then closes them [default: the recipe's, or
+    /// Cuts one after another: 2 also cuts the recovery from each first cut, 3 the recovery from that cut too.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=3))]
+    pub depth: u8,
+    /// With --depth: a shell command that opens the program's data so that it recovers, then closes them [default: the recipe's, or
     /// mounting alone].
     #[arg(long, value_name = "CMD")]
     pub recover: Option<String>,
+    /// With --depth: number of cuts of each recovery [default: 20].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub recovery_cuts: Option<u32>,
+    /// With --depth: run the model's time during recoveries this many times as fast as real time [default: 10].
+    #[arg(long, value_name = "N", value_parser = parse_speed)]
+    pub recovery_speed: Option<f64>,
     /// Pass an environment variable to workload, check and --prepare, or set it for them; may be repeated. Always
     /// passed: PATH, HOME, USER, LOGNAME, SHELL, LANG, LANGUAGE, LC_*, TERM, TZ, TMPDIR, and the recipe's variables.
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = parse_variable)]
@@ -109,6 +118,22 @@ pub struct CrashArgs {
     /// Overwrite an existing page.
     #[arg(long, requires = "page")]
     pub force: bool,
+}
+
+impl CrashArgs {
+    /// Cuts of each recovery.
+    pub fn cuts_per_recovery(&self) -> usize {
+        /// So many that each kind of instant has five.
+        const USUAL: u32 = 20;
+        self.recovery_cuts.unwrap_or(USUAL) as usize
+    }
+
+    /// The speed of the disk's time during recoveries.
+    pub fn speed_of_recoveries(&self) -> f64 {
+        /// A mount of a small file system reads some dozens of sectors: a second of the disk's time becomes a tenth of one.
+        const USUAL: f64 = 10.0;
+        self.recovery_speed.unwrap_or(USUAL)
+    }
 }
 
 /// How the instants of cuts are chosen.

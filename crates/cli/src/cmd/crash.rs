@@ -2,6 +2,7 @@
 //! instants would have left, and runs a check on each: was anything lost that the software had promised?
 
 pub(super) mod plan;
+mod recovery;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -16,8 +17,9 @@ use std::time::Duration;
 
 use seekwise::Files;
 use seekwise::crash::{
-    CheckBench, CheckProof, CrashResults, CrashTrial, GroupParent, ImageChecker, MediumImage, ProgramBounds,
-    ProgramSession, SessionRecord, ShellProgram, ShrinkResult, TrialOptions, UnflushedState,
+    BadChain, CheckBench, CheckProof, CrashResults, CrashTrial, GroupParent, ImageChecker, MediumImage, ProgramBounds,
+    ProgramSession, RecoveryResults, RecoveryRunner, SessionRecord, ShellProgram, ShrinkResult, TrialOptions,
+    UnflushedState,
 };
 use seekwise::leftovers::{DebrisItem, DebrisNote};
 use seekwise::outputs;
@@ -26,6 +28,7 @@ use seekwise::setup::Seed;
 use seekwise::time::{Instant, Span};
 
 use self::plan::CrashPlan;
+use self::recovery::RecoveryReport;
 use self::text::MOST_NAMED;
 use super::{print_json, print_text, print_warnings};
 use crate::args;
@@ -60,7 +63,9 @@ pub fn run_command(args: &args::CrashArgs, files: &Files, words: &[OsString], js
         true => print_json(&text::report_json(args, &plan, &report))?,
         false => print_text(&text::format_report(args, &plan, &report, screen::output_width()))?,
     }
-    Ok(if report.outcome.tried.iter().any(CrashTrial::is_bad) { CommandAnswer::No } else { CommandAnswer::Done })
+    let is_bad = report.outcome.tried.iter().any(CrashTrial::is_bad)
+        || report.recoveries.as_ref().is_some_and(|recoveries| recoveries.results.is_bad());
+    Ok(if is_bad { CommandAnswer::No } else { CommandAnswer::Done })
 }
 
 /// All findings of a crash test.
@@ -69,13 +74,21 @@ struct CrashReport {
     /// The trial of the check on media whose answer is known.
     proof: CheckProof,
     outcome: CrashResults,
-    /// The worst trial, with the fewest lost writes that cause it.
-    shrunk: Option<(CrashTrial, ShrinkResult)>,
-    /// The stamp of each of these writes, and its purpose in the file system in words.
-    purposes: Vec<(u64, String)>,
+    /// The worst trial of the first cuts.
+    worst: Option<WorstMedium>,
     /// Data not yet flushed to the disk when the workload ended; `None` if unknown.
     unflushed: Option<UnflushedState>,
-    /// If lost writes do not explain the worst medium: when the disk received the data that the check missed, and these data.
+    /// Cuts of recoveries, if they were asked for.
+    recoveries: Option<RecoveryReport>,
+}
+
+/// A bad medium, and its cause.
+struct WorstMedium {
+    tried: CrashTrial,
+    shrunk: ShrinkResult,
+    /// The stamp of each of the fewest lost writes, and its purpose in the file system in words.
+    purposes: Vec<(u64, String)>,
+    /// If lost writes do not explain it: when the disk received the data that the check missed, and these data.
     received_later: Option<(Instant, UnflushedState)>,
 }
 
@@ -95,8 +108,9 @@ fn run_experiment(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -
         stack: &plan.stack,
         seed: Seed(args.seed),
         speed: args.speed,
-        base,
-        workload: &plan.recipe.workload,
+        base: base.map(|(base, _)| base),
+        file_system: base.map(|(_, file_system)| file_system),
+        command: &plan.recipe.workload,
         set: &plan.environment,
         groups,
         bounds,
@@ -109,61 +123,137 @@ fn run_experiment(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -
     print_to_stderr("Trying the check on media whose answer is known".to_owned());
     let proof = bench.prove_check(Seed(args.seed))?;
     let outcome = run_trials(args, plan, &bench)?;
-    let shrunk = shrink_worst(args, &bench, &outcome)?;
-    let purposes = match (&shrunk, plan.system.as_ref()) {
-        (Some((tried, ShrinkResult::To { lost, .. })), Some(system)) => {
-            // The purposes are left out if the medium cannot be read.
-            let lost = &lost.left[..lost.left.len().min(MOST_NAMED)];
-            bench.explain_lost_writes(tried.case.at, system, folder, bounds, lost).unwrap_or_default()
+    let examined = Examination { plan, folder, bounds };
+    let worst = examined.examine_first_cuts(&bench, &outcome)?;
+    let recoveries = match args.depth {
+        1 => None,
+        _ => {
+            let session = session_of_recoveries(args, plan, &session);
+            let runner = RecoveryRunner { checker: &checker, session, stop };
+            let results = recovery::run_recoveries(args, &runner, &recorded, &outcome)?;
+            let worst = examined.examine_chain(&bench, &results)?;
+            Some(RecoveryReport { results, worst })
         }
-        _ => Vec::new(),
     };
+    keep_worst(args.keep.as_deref(), &bench, &outcome, recoveries.as_ref())?;
     let unflushed = bench.unflushed_state()?;
-    let received_later = match &shrunk {
-        Some((tried, ShrinkResult::NotLost { .. })) => bench.find_late_data(&outcome, tried)?,
-        _ => None,
-    };
     drop(bench);
-    Ok(CrashReport { recorded, proof, outcome, shrunk, purposes, unflushed, received_later })
+    Ok(CrashReport { recorded, proof, outcome, worst, unflushed, recoveries })
+}
+
+/// Where worst media are examined.
+struct Examination<'a> {
+    plan: &'a CrashPlan,
+    folder: &'a Path,
+    bounds: ProgramBounds<'a>,
+}
+
+impl Examination<'_> {
+    /// Examines the worst medium of the first cuts.
+    fn examine_first_cuts(
+        &self,
+        bench: &CheckBench<'_>,
+        outcome: &CrashResults,
+    ) -> Result<Option<WorstMedium>, CommandError> {
+        // Verdicts are ordered from the best to the worst.
+        let worst = outcome.first.last_key_value().and_then(|(_, (state, image))| {
+            Some((outcome.tried.iter().find(|tried| tried.state == *state)?.clone(), image))
+        });
+        let Some((tried, image)) = worst else { return Ok(None) };
+        self.examine(bench, tried, image).map(Some)
+    }
+
+    /// Examines the last medium of the worst chain of cuts; its cause is looked for in the recovery that was cut last.
+    fn examine_chain(
+        &self,
+        bench: &CheckBench<'_>,
+        results: &RecoveryResults,
+    ) -> Result<Option<WorstMedium>, CommandError> {
+        match recovery::worst_chain(results) {
+            Some(BadChain { links, trial, recovery_failed: false }) => {
+                let (bench, image) = (bench.of_last_session(links), &links[links.len() - 1].image);
+                self.examine(&bench, trial.clone(), image).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Finds the fewest lost writes that cause a bad medium, and what they were for.
+    fn examine(
+        &self,
+        bench: &CheckBench<'_>,
+        tried: CrashTrial,
+        image: &MediumImage,
+    ) -> Result<WorstMedium, CommandError> {
+        print_to_stderr("Looking for the fewest lost writes of the worst".to_owned());
+        let shrunk = bench.shrink_losses((&tried, image))?;
+        let purposes = match (&shrunk, self.plan.system.as_ref()) {
+            (ShrinkResult::To { lost, .. }, Some(system)) => {
+                // The purposes are left out if the medium cannot be read.
+                let lost = &lost.left[..lost.left.len().min(MOST_NAMED)];
+                bench.explain_lost_writes(tried.case.at, system, self.folder, self.bounds, lost).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        };
+        let received_later = match &shrunk {
+            ShrinkResult::NotLost { .. } => bench.find_late_data(&tried)?,
+            _ => None,
+        };
+        Ok(WorstMedium { tried, shrunk, purposes, received_later })
+    }
+}
+
+/// The session of recoveries, which differs from the workload's in its program and speed.
+fn session_of_recoveries<'a>(
+    args: &args::CrashArgs,
+    plan: &'a CrashPlan,
+    session: &ProgramSession<'a>,
+) -> ProgramSession<'a> {
+    ProgramSession {
+        command: plan.recipe.recover.as_deref().unwrap_or_default(),
+        speed: args.speed_of_recoveries(),
+        ..session.clone()
+    }
+}
+
+/// Checks or recoveries that run at once.
+fn workers(args: &args::CrashArgs) -> usize {
+    if args.jobs == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { args.jobs }
 }
 
 /// Checks the media of all cuts.
 fn run_trials(args: &args::CrashArgs, plan: &CrashPlan, bench: &CheckBench<'_>) -> Result<CrashResults, CommandError> {
-    let workers = if args.jobs == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { args.jobs };
     let trials = TrialOptions {
         cuts: args.cuts as usize,
         orders: args.orders,
         seed: Seed(args.seed),
-        workers,
+        workers: workers(args),
         weights: args.instants.instant_weights(),
         // A promise's age is in real time, cuts are in the disk's time.
         may_lose: Span::from_nanos((plan.recipe.may_lose.nanos as f64 * args.speed) as u64),
+        keeps_media: args.depth > 1,
     };
     let progress = ProgressLine::unknown("media checked");
     Ok(bench.run_trials(&trials, &plan.stack, &|| progress.count_one())?)
 }
 
-/// Finds the fewest lost writes that cause the worst medium, and writes this medium to the file of `--keep`.
-fn shrink_worst(
-    args: &args::CrashArgs,
+/// Writes the worst medium to the file of `--keep`, if that is given: of the first cuts, or else of a recovery.
+fn keep_worst(
+    path: Option<&Path>,
     bench: &CheckBench<'_>,
     outcome: &CrashResults,
-) -> Result<Option<(CrashTrial, ShrinkResult)>, CommandError> {
-    // Verdicts are ordered from the best to the worst.
-    let worst = outcome.first.last_key_value().and_then(|(_, (state, image))| {
-        Some((outcome.tried.iter().find(|tried| tried.state == *state)?.clone(), image))
-    });
-    let Some((tried, image)) = worst else { return Ok(None) };
-    print_to_stderr("Looking for the fewest lost writes of the worst".to_owned());
-    let shrunk = bench.shrink_losses(outcome, (&tried, image))?;
-    keep_medium(args.keep.as_deref(), bench, image)?;
-    Ok(Some((tried, shrunk)))
-}
-
-/// Writes a medium to the file of `--keep`, if it is given.
-fn keep_medium(path: Option<&Path>, bench: &CheckBench<'_>, image: &MediumImage) -> Result<(), CommandError> {
+    recoveries: Option<&RecoveryReport>,
+) -> Result<(), CommandError> {
     let Some(path) = path else { return Ok(()) };
-    bench.write_image(path, image).map_err(|why| keep_error(path, &why))?;
+    let chain = recoveries.and_then(|recoveries| recovery::worst_chain(&recoveries.results));
+    let written = match (outcome.first.last_key_value(), chain) {
+        (Some((_, (_, image))), _) => bench.write_image(path, image),
+        (None, Some(chain)) => {
+            bench.of_last_session(&chain.links).write_image(path, &chain.links[chain.links.len() - 1].image)
+        }
+        (None, None) => return Ok(()),
+    };
+    written.map_err(|why| keep_error(path, &why))?;
     print_to_stderr(format!("Its medium: {}", path.display()));
     Ok(())
 }

@@ -38,6 +38,8 @@ pub struct TrialOptions {
     pub weights: InstantWeights,
     /// The age in the disk's time below which a promise may be lost by a cut.
     pub may_lose: Span,
+    /// Whether all different media are kept in the results, for recoveries from them.
+    pub keeps_media: bool,
 }
 
 /// The origin of a medium to check.
@@ -91,6 +93,8 @@ pub struct CrashResults {
     pub writes: SessionWrites,
     /// By bad verdict the first medium with it, and its index.
     pub first: BTreeMap<CrashVerdict, (usize, MediumImage)>,
+    /// All different media, by their index, each with its first case; empty unless they were to be kept.
+    pub media: Vec<(CrashCase, MediumImage)>,
 }
 
 /// A check of a medium by a worker, with the promises so far.
@@ -105,10 +109,10 @@ struct PendingCase {
 
 /// The result for a medium.
 #[derive(Clone)]
-struct MediumFinding {
-    finding: CrashFinding,
+pub(super) struct MediumFinding {
+    pub finding: CrashFinding,
     /// The verdict with earlier content in place of unreadable sectors, if it was tried.
-    readable: Option<CrashVerdict>,
+    pub readable: Option<CrashVerdict>,
 }
 
 /// The workers' results.
@@ -169,7 +173,7 @@ impl TrialOptions {
                 progress();
             }
         };
-        let (cases, cuts) = std::thread::scope(|scope| {
+        let (CaseList { cases, media }, cuts) = std::thread::scope(|scope| {
             let work = &work;
             for worker in 0..self.workers {
                 scope.spawn(move || work(worker));
@@ -190,7 +194,7 @@ impl TrialOptions {
         let partial = cuts.iter().filter(|cut| cut.partial > 0).count() as u64;
         let broken_by = blame_levels(stack, &cuts, false);
         let writes = Arc::unwrap_or_clone(writes);
-        Ok(CrashResults { checked: by_state.len(), tried, disk_broke, partial, broken_by, writes, first })
+        Ok(CrashResults { checked: by_state.len(), tried, disk_broke, partial, broken_by, writes, first, media })
     }
 
     /// Fails if no promise is old enough to be due at any cut.
@@ -208,7 +212,7 @@ impl TrialOptions {
     }
 }
 
-fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(super) fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -236,7 +240,7 @@ fn check_after_promises(
 }
 
 /// Checks a medium; if it is bad and has unreadable sectors, checks it again without these.
-fn check_with_and_without_torn(
+pub(super) fn check_with_and_without_torn(
     check: &MediumCheck<'_>,
     worker: usize,
     image: &MediumImage,
@@ -249,6 +253,15 @@ fn check_with_and_without_torn(
         false => None,
     };
     Ok(MediumFinding { finding, readable })
+}
+
+/// The cases that were made.
+#[derive(Default)]
+struct CaseList {
+    /// Every case with the index of its medium, in order.
+    cases: Vec<(usize, CrashCase)>,
+    /// Each different medium with its first case, if they are kept.
+    media: Vec<(CrashCase, MediumImage)>,
 }
 
 /// Makes the cases while a judge replays the session.
@@ -264,8 +277,8 @@ struct CaseMaker {
     may_lose: Span,
     /// By the medium's hash, the number of promises and of those due: the medium's index among all different ones.
     states: HashMap<(u64, usize, usize), usize>,
-    /// Every case with the index of its medium, in order.
-    cases: Vec<(usize, CrashCase)>,
+    keeps_media: bool,
+    list: CaseList,
     sender: SyncSender<PendingCase>,
     stop: Arc<AtomicBool>,
 }
@@ -291,23 +304,19 @@ impl CaseMaker {
             promised_at,
             may_lose: options.may_lose,
             states: HashMap::new(),
-            cases: Vec::new(),
+            keeps_media: options.keeps_media,
+            list: CaseList::default(),
             sender,
             stop,
         }
     }
 
     /// Replays the history; returns all cases with the indices of their media, and the losses of each cut.
-    fn make_cases(
-        mut self,
-        history: &History,
-        terms: DriveTerms,
-        array: CutArray,
-    ) -> (Vec<(usize, CrashCase)>, Vec<CutLoss>) {
+    fn make_cases(mut self, history: &History, terms: DriveTerms, array: CutArray) -> (CaseList, Vec<CutLoss>) {
         let cut_instants = self.instants.as_slice().iter().map(|it| it.0).collect();
         let end = history.marked_span().map_or(Instant::ZERO, |span| span.1);
         let cuts = replay_cuts(history, (terms, array), cut_instants, end, |at, image| self.make_cut_cases(at, image));
-        (self.cases, cuts)
+        (self.list, cuts)
     }
 
     /// Makes the case of a cut, and the cases of other orders of its writes.
@@ -334,9 +343,12 @@ impl CaseMaker {
         let state = known.unwrap_or(next);
         if known.is_none() && !self.stop.load(Ordering::Relaxed) {
             self.states.insert(key, state);
+            if self.keeps_media {
+                self.list.media.push((case, image.clone()));
+            }
             let _ = self.sender.send(PendingCase { state, case, image });
         }
-        self.cases.push((state, case));
+        self.list.cases.push((state, case));
     }
 }
 
@@ -369,30 +381,31 @@ const SHRINK_TRIALS: usize = 600;
 /// Repeats the check of a case after the trials, on other media.
 struct RepeatedCheck<'a> {
     check: &'a MediumCheck<'a>,
-    promises: Vec<&'a str>,
+    promises: &'a [&'a str],
     due: usize,
 }
 
 impl<'a> RepeatedCheck<'a> {
-    fn new(history: &'a History, case: &CrashCase, check: &'a MediumCheck<'a>) -> RepeatedCheck<'a> {
-        RepeatedCheck { check, promises: history.promises_until(case.at).take(case.promises).collect(), due: case.due }
+    fn new(promises: &'a [&'a str], case: &CrashCase, check: &'a MediumCheck<'a>) -> RepeatedCheck<'a> {
+        RepeatedCheck { check, promises: &promises[..case.promises], due: case.due }
     }
 
     fn check_again(&self, image: &MediumImage) -> Result<CrashFinding, String> {
-        check_after_promises(self.check, 0, image, &self.promises, self.due).map_err(|error| error.to_string())
+        check_after_promises(self.check, 0, image, self.promises, self.due).map_err(|error| error.to_string())
     }
 }
 
-/// Finds the fewest lost writes with which the check gives the verdict of `trial`, or a worse one. `image` is the trial's medium.
+/// Finds the fewest lost writes with which the check gives the verdict of `trial`, or a worse one. `image` is the trial's medium,
+/// `promises` are all that the workload made.
 pub fn shrink_losses(
     writes: &SessionWrites,
-    history: &History,
+    promises: &[&str],
     trial: &CrashTrial,
     image: &MediumImage,
     check: &MediumCheck<'_>,
 ) -> Result<ShrinkResult, String> {
     let at = trial.case.at;
-    let repeated = RepeatedCheck::new(history, &trial.case, check);
+    let repeated = RepeatedCheck::new(promises, &trial.case, check);
     let all_lost = image.lost_writes(writes, at);
     let (wanted, of) = (trial.finding.verdict, all_lost.len());
     let finding_again = repeated.check_again(image)?;
@@ -416,14 +429,15 @@ pub fn shrink_losses(
 }
 
 /// The end of the first flush after a bad trial by which the disk had received enough for the check to pass; `None` if there was none
-/// before the end of the workload. More data are assumed never to make the finding worse.
+/// before the end of the session. More data are assumed never to make the finding worse.
 pub fn first_passing_flush(
     writes: &SessionWrites,
     history: &History,
+    promises: &[&str],
     trial: &CrashTrial,
     check: &MediumCheck<'_>,
 ) -> Result<Option<Instant>, String> {
-    let (repeated, at) = (RepeatedCheck::new(history, &trial.case, check), trial.case.at);
+    let (repeated, at) = (RepeatedCheck::new(promises, &trial.case, check), trial.case.at);
     let end = history.marked_span().map_or(at, |span| span.1);
     let flushed = |event: &HistoryEvent| match event {
         HistoryEvent::Over(request, over) if request.op == Op::Flush && over.status == Status::Done => {

@@ -16,12 +16,13 @@ use seekwise_disk::time::Instant;
 use seekwise_formats::ext4::Ext4BlockMap;
 use seekwise_lab::crash::proof::{CheckProof, EarlyChange, MediumChanges, received_medium, validate_check};
 use seekwise_lab::crash::purpose::purpose_words;
+use seekwise_lab::crash::recovery::{ChainLink, written_before};
 use seekwise_lab::crash::trial::{
     CrashCase, CrashResults, CrashTrial, ShrinkResult, TrialOptions, first_passing_flush, shrink_losses,
 };
 use seekwise_lab::crash::verdict::CheckOutput;
 use seekwise_os::image_checker::{CheckResult, ImageChecker, ImageContent};
-use seekwise_os::kernel::pages::{UnflushedName, UnflushedPages, UnflushedState};
+use seekwise_os::kernel::pages::{FilePages, UnflushedName, UnflushedPages, UnflushedState};
 use seekwise_os::kernel::{ExitCause, FileSystemKind, ProgramBounds};
 use seekwise_os::medium_change::{ChangedBytes, MediumChange, draw_alterations, list_removals};
 use seekwise_os::outputs::create_like_parent;
@@ -32,10 +33,16 @@ use crate::error::Error;
 /// At most so many alterations of a good medium are tried until a check notices one.
 const MAX_ALTERATIONS: usize = 32;
 
-/// A check and the recorded session that it checks.
+/// A check and the recorded session that it checks: that of the workload, or a recovery.
 pub struct CheckBench<'a> {
     checker: &'a ImageChecker<'a>,
-    recorded: &'a SessionRecord,
+    history: &'a History,
+    /// Earlier sessions and their cuts, if this is a recovery from these.
+    before: &'a [ChainLink],
+    /// Contents of the files that the session changed, at its end.
+    pages: &'a FilePages,
+    /// All promises of the workload.
+    promises: Vec<&'a str>,
     /// The session's writes, and which of them the disk may lose.
     writes: SessionWrites,
     stop: &'a AtomicBool,
@@ -49,12 +56,24 @@ impl<'a> CheckBench<'a> {
         stack: &Stack,
         stop: &'a AtomicBool,
     ) -> CheckBench<'a> {
-        let writes = SessionWrites::from_history(&recorded.history, DriveTerms::from_stack(stack).volatile);
-        CheckBench { checker, recorded, writes, stop }
+        let history = &recorded.history;
+        let writes = SessionWrites::from_history(history, DriveTerms::from_stack(stack).volatile);
+        let promises = history.promises_until(Instant::FAR).collect();
+        CheckBench { checker, history, before: &[], pages: &recorded.pages, promises, writes, stop }
     }
 
-    fn history(&self) -> &'a History {
-        &self.recorded.history
+    /// The check of the last session of a chain, which is not empty.
+    pub fn of_last_session(&self, chain: &'a [ChainLink]) -> CheckBench<'a> {
+        let (last, before) = chain.split_last().expect("a chain has a cut");
+        CheckBench {
+            checker: self.checker,
+            history: &last.history,
+            before,
+            pages: self.pages,
+            promises: self.promises.clone(),
+            writes: (*last.writes).clone(),
+            stop: self.stop,
+        }
     }
 
     /// Checks the media of all cuts of the session on `stack`; `progress` is called after each medium.
@@ -65,29 +84,21 @@ impl<'a> CheckBench<'a> {
         progress: &(dyn Fn() + Sync),
     ) -> Result<CrashResults, Error> {
         let check = |worker: usize, image: &MediumImage, promises: &[&str]| self.check_medium(worker, image, promises);
-        trials.run(self.history(), stack, &check, progress).map_err(Error::new)
+        trials.run(self.history, stack, &check, progress).map_err(Error::new)
     }
 
-    /// Finds the fewest lost writes with which the check still fails on the medium of a trial.
-    pub fn shrink_losses(
-        &self,
-        outcome: &CrashResults,
-        (trial, image): (&CrashTrial, &MediumImage),
-    ) -> Result<ShrinkResult, Error> {
+    /// Finds the fewest lost writes of the session with which the check still fails on the medium of a trial.
+    pub fn shrink_losses(&self, (trial, image): (&CrashTrial, &MediumImage)) -> Result<ShrinkResult, Error> {
         let check = |worker: usize, image: &MediumImage, promises: &[&str]| self.check_medium(worker, image, promises);
-        shrink_losses(&outcome.writes, self.history(), trial, image, &check).map_err(Error::new)
+        shrink_losses(&self.writes, &self.promises, trial, image, &check).map_err(Error::new)
     }
 
     /// Finds the first flush after a bad trial with whose data the check would have passed. Returns the end of that
     /// flush, and the data that the disk received between the cut and then; `None` if no flush makes the check pass.
-    pub fn find_late_data(
-        &self,
-        outcome: &CrashResults,
-        bad_trial: &CrashTrial,
-    ) -> Result<Option<(Instant, UnflushedState)>, Error> {
+    pub fn find_late_data(&self, bad_trial: &CrashTrial) -> Result<Option<(Instant, UnflushedState)>, Error> {
         let check = |worker: usize, image: &MediumImage, promises: &[&str]| self.check_medium(worker, image, promises);
         let passing_flush_end =
-            first_passing_flush(&outcome.writes, self.history(), bad_trial, &check).map_err(Error::new)?;
+            first_passing_flush(&self.writes, self.history, &self.promises, bad_trial, &check).map_err(Error::new)?;
         let Some(passing_flush_end) = passing_flush_end else { return Ok(None) };
         let Some(mut late_data) = self.received_between(bad_trial.case.at, passing_flush_end)? else { return Ok(None) };
         // If the check passes with the names alone, it did not miss the data of the files.
@@ -119,7 +130,9 @@ impl<'a> CheckBench<'a> {
 
     /// The content of a medium.
     fn image_content(&self, image: &MediumImage) -> ImageContent<'a> {
-        ImageContent { pieces: image.written_pieces(self.history(), &self.writes), torn: image.torn_sectors().to_vec() }
+        let mut pieces = written_before(self.before);
+        pieces.extend(image.written_pieces(self.history, &self.writes));
+        ImageContent { pieces, torn: image.torn_sectors().to_vec() }
     }
 
     /// Writes a medium to a file.
@@ -131,7 +144,7 @@ impl<'a> CheckBench<'a> {
     /// was altered.
     pub fn prove_check(&self, seed: Seed) -> Result<CheckProof, Error> {
         let workload_bytes = self.changed_bytes().map_err(Error::new)?;
-        let promises = self.history().promises_until(Instant::FAR).count() as u64;
+        let promises = self.history.promises_until(Instant::FAR).count() as u64;
         let final_content = self.image_content(&received_medium(&self.writes, Instant::FAR));
         let records = self.checker.find_records(&final_content, &workload_bytes).map_err(Error::new)?;
         let alterations = draw_alterations(&records, MAX_ALTERATIONS, &mut seed.stream("proof"));
@@ -143,7 +156,7 @@ impl<'a> CheckBench<'a> {
         let check = |image: &MediumImage, promises: &[&str], change: Option<&MediumChange>| {
             self.check_changed(0, image, promises, change)
         };
-        validate_check(self.history(), &self.writes, &changes, &check).map_err(Error::new)
+        validate_check(self.history, &self.writes, &changes, &check).map_err(Error::new)
     }
 
     /// Changes to files that appeared with an early promise and then stayed the same until the end.
@@ -152,12 +165,12 @@ impl<'a> CheckBench<'a> {
         const MAX_PROMISES: usize = 3;
         const MAX_FILES_PER_PROMISE: usize = 3;
         let is_promise = |(_, mark): &&(Instant, HistoryMark)| matches!(mark, HistoryMark::Said(_));
-        let promised_at: Vec<Instant> = self.history().marks.iter().filter(is_promise).map(|(at, _)| *at).collect();
+        let promised_at: Vec<Instant> = self.history.marks.iter().filter(is_promise).map(|(at, _)| *at).collect();
         // A single file holds the records of all promises, so it goes on changing.
         if promised_at.len() < 2 || workload_bytes.iter().filter(|changed| changed.file.is_some()).count() < 2 {
             return Ok(Vec::new());
         }
-        let workload_begin = self.history().marked_span().map_or(Instant::ZERO, |span| span.0);
+        let workload_begin = self.history.marked_span().map_or(Instant::ZERO, |span| span.0);
         let mut early_changes = Vec::new();
         let mut examined: Vec<usize> =
             (0..MAX_PROMISES).map(|number| number * promised_at.len() / MAX_PROMISES).collect();
@@ -199,10 +212,10 @@ impl<'a> CheckBench<'a> {
 
     /// The bytes that the workload changed: of its files, or of the bare disk if it has no file system.
     fn changed_bytes(&self) -> io::Result<Vec<ChangedBytes>> {
-        let begin = self.history().marked_span().map_or(Instant::ZERO, |span| span.0);
+        let begin = self.history.marked_span().map_or(Instant::ZERO, |span| span.0);
         let before = received_medium(&self.writes, Instant::from_nanos(begin.nanos().saturating_sub(1)));
-        let Some(missing) = self.checker.find_missing(&self.image_content(&before), &self.recorded.pages)? else {
-            let pieces = received_medium(&self.writes, Instant::FAR).written_pieces(self.history(), &self.writes);
+        let Some(missing) = self.checker.find_missing(&self.image_content(&before), self.pages)? else {
+            let pieces = received_medium(&self.writes, Instant::FAR).written_pieces(self.history, &self.writes);
             let byte_range = |(lba, part): &(u64, DataPart<'_>)| (lba * SECTOR, lba * SECTOR + part.bytes());
             let ranges: Vec<(u64, u64)> = pieces.iter().map(byte_range).collect();
             return Ok(vec![ChangedBytes { file: None, ranges }]);
@@ -213,9 +226,9 @@ impl<'a> CheckBench<'a> {
 
     /// Data of files that the disk had not received when the workload ended; `None` if unknown.
     pub fn unflushed_state(&self) -> Result<Option<UnflushedState>, Error> {
-        let end = self.history().marked_span().map_or(Instant::ZERO, |span| span.1);
+        let end = self.history.marked_span().map_or(Instant::ZERO, |span| span.1);
         let content = self.image_content(&received_medium(&self.writes, end));
-        self.checker.find_missing(&content, &self.recorded.pages).map_err(Error::new)
+        self.checker.find_missing(&content, self.pages).map_err(Error::new)
     }
 
     /// Contents of files and folders that a disk with all data received by `to` has, and one with the data received by
@@ -230,9 +243,9 @@ impl<'a> CheckBench<'a> {
     /// Whether the check passes on a medium with everything that the disk received until the cut, after these names are
     /// put right. If so, no data was missing but names alone.
     fn passes_with_names(&self, case: &CrashCase, names: &[UnflushedName]) -> Result<bool, Error> {
-        let due: Vec<&str> = self.history().promises_until(case.at).take(case.due).collect();
         let named = MediumChange::Named(names.to_vec());
-        let check_result = self.check_changed(0, &received_medium(&self.writes, case.at), &due, Some(&named));
+        let due = &self.promises[..case.due];
+        let check_result = self.check_changed(0, &received_medium(&self.writes, case.at), due, Some(&named));
         let finding = check_result.and_then(|output| output.map(|output| output.to_finding()).transpose());
         let finding = finding.map_err(Error::new)?;
         Ok(finding.is_some_and(|finding| !finding.verdict.is_bad()))
@@ -259,13 +272,13 @@ impl<'a> CheckBench<'a> {
             file.read_exact_at(&mut bytes, offset).ok().map(|()| bytes)
         };
         let Some(layout) = Ext4BlockMap::read(&read) else { return Ok(Vec::new()) };
-        let purpose = |lost: &LostWrite| (lost.write.stamp, purpose_words(&layout, lost, self.history(), &read));
+        let purpose = |lost: &LostWrite| (lost.write.stamp, purpose_words(&layout, lost, self.history, &read));
         Ok(lost.iter().map(purpose).collect())
     }
 }
 
 /// The result of a check in the form that the laboratory judges.
-fn to_check_output(check_result: CheckResult) -> CheckOutput {
+pub(super) fn to_check_output(check_result: CheckResult) -> CheckOutput {
     let CheckResult { ended, unmountable, fault } = check_result;
     let (exit_cause, printed) = ended.map(|ended| (ended.how, ended.printed)).unzip();
     let (code, died) = match exit_cause {

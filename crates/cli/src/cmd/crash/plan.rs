@@ -72,7 +72,16 @@ impl CrashPlan {
     /// Refuses a plan that cannot be carried out here.
     fn check_feasible(&self, args: &args::CrashArgs) -> Result<(), CommandError> {
         let disk_bytes = self.stack.sectors() * 512;
+        let is_cut_again = args.recover.is_some() || args.recovery_cuts.is_some() || args.recovery_speed.is_some();
         match &self.system {
+            _ if args.depth == 1 && is_cut_again => {
+                return Err(CommandError::new(
+                    "--recover, --recovery-cuts and --recovery-speed are for cuts of recoveries; expected --depth 2 or 3",
+                ));
+            }
+            None if args.depth > 1 && self.recipe.recover.is_none() => {
+                return Err(CommandError::new("--depth: nothing recovers on a bare disk; expected --recover, or --fs"));
+            }
             None if self.recipe.prepare.is_some() || args.size.is_some() || self.recipe.user.is_some() => {
                 return Err(CommandError::new("--prepare, --size and --user need a file system; expected --fs ext4"));
             }

@@ -115,6 +115,7 @@ fn report() -> CrashReport {
         broken_by: Vec::new(),
         writes,
         first: [(CrashVerdict::LostPromised, (2, image))].into(),
+        media: Vec::new(),
     };
     let left = vec![lost(&outcome, 2, &[(108, 116)]), lost(&outcome, 4, &[(200, 208)])];
     let shrunk = ShrinkResult::To { lost: MinimalSet { left, trials: 7, complete: true }, of: 3, finding: gone() };
@@ -126,17 +127,17 @@ fn report() -> CrashReport {
         early: vec![noticed("early a"), noticed("early b")],
     };
     let case = outcome.tried[2].clone();
-    let mut recorded = SessionRecord { history, receipt: Default::default(), pages: Default::default() };
+    let mut recorded =
+        SessionRecord { history: Arc::new(history), receipt: Default::default(), pages: Default::default() };
     recorded.receipt.flushes = 9;
     let purposes = vec![(2, "the journal".to_owned())];
     CrashReport {
         recorded,
         proof,
         outcome,
-        shrunk: Some((case, shrunk)),
-        purposes,
+        worst: Some(WorstMedium { tried: case, shrunk, purposes, received_later: None }),
         unflushed: None,
-        received_later: None,
+        recoveries: None,
     }
 }
 
@@ -178,8 +179,9 @@ fn lost_writes_that_are_not_the_cause_and_what_came_too_late_are_told() {
     report.unflushed = Some(UnflushedState { files, names: names.clone() });
     report.recorded.pages.left_out = 3;
     let found = finding(CrashVerdict::LostPromised, "record two is not there.");
-    report.shrunk.as_mut().unwrap().1 = ShrinkResult::NotLost { of: 3, finding: found };
-    report.received_later = Some((ms(86), UnflushedState { files: vec![file], names: names[3..].to_vec() }));
+    report.worst.as_mut().unwrap().shrunk = ShrinkResult::NotLost { of: 3, finding: found };
+    report.worst.as_mut().unwrap().received_later =
+        Some((ms(86), UnflushedState { files: vec![file], names: names[3..].to_vec() }));
     report.outcome.disk_broke = 2;
     let (level, setting, value) = ("drive".to_owned(), "cache.flush".to_owned(), "ignore".to_owned());
     report.outcome.broken_by = vec![BlamedLevel { level, setting, value }];
@@ -192,7 +194,7 @@ fn a_disk_that_broke_its_promises_without_harm_is_told_with_a_slower_speed() {
     report.outcome.tried.retain(|tried| tried.state == 0);
     report.outcome.disk_broke = 1;
     let found = finding(CrashVerdict::Consistent, "");
-    report.shrunk.as_mut().unwrap().1 = ShrinkResult::NotAgain(found);
+    report.worst.as_mut().unwrap().shrunk = ShrinkResult::NotAgain(found);
     report.proof = CheckProof { empty: None, removed: None, altered: None, unnoticed: Vec::new(), early: Vec::new() };
     assert_equals_file("slower.txt", &text_of(&["--speed", "0.5", "--set", "driver.flush=drop"], &report));
 }

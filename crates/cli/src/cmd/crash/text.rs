@@ -13,9 +13,8 @@ use seekwise::power_cut::{list_levels, list_settings};
 use seekwise::time::Instant;
 use serde_json::{Value, json};
 
-use super::CrashReport;
 use super::plan::CrashPlan;
-use super::unflushed;
+use super::{CrashReport, WorstMedium, recovery, unflushed};
 use crate::args;
 use crate::screen::wrap_text;
 use crate::tables;
@@ -31,14 +30,15 @@ pub fn to_seconds(instant: Instant) -> f64 {
 
 /// Counts of trials by verdict.
 #[derive(Default)]
-struct VerdictCounts {
+pub struct VerdictCounts {
     by_verdict: BTreeMap<CrashVerdict, u64>,
     /// Trials that are bad only because of unreadable sectors; they are not in `by_verdict`.
     unreadable: u64,
 }
 
 impl VerdictCounts {
-    fn of_trials<'a>(trials: impl Iterator<Item = &'a CrashTrial>) -> VerdictCounts {
+    /// Counts these trials.
+    pub fn of_trials<'a>(trials: impl Iterator<Item = &'a CrashTrial>) -> VerdictCounts {
         let mut counts = VerdictCounts::default();
         for trial in trials {
             match trial.finding.verdict.is_bad() && !trial.is_bad() {
@@ -49,7 +49,8 @@ impl VerdictCounts {
         counts
     }
 
-    fn with_verdict(&self, verdict: CrashVerdict) -> u64 {
+    /// Trials with this verdict.
+    pub fn with_verdict(&self, verdict: CrashVerdict) -> u64 {
         self.by_verdict.get(&verdict).copied().unwrap_or(0)
     }
 }
@@ -90,14 +91,20 @@ fn session_sentence(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRepo
 pub fn format_report(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashReport, width: usize) -> String {
     let head = wrap_text(&session_sentence(args, plan, report), width);
     let paragraphs = report_paragraphs(args, plan, report, width).join("\n\n");
-    format!("{head}\n\n{}\n\n{paragraphs}", outcome_table(report))
+    let levels = report.recoveries.as_ref().map(|it| recovery::levels_table(&report.outcome, &it.results));
+    let levels = levels.map_or(String::new(), |table| format!("\n\n{table}"));
+    format!("{head}\n\n{}{levels}\n\n{paragraphs}", outcome_table(report))
 }
 
 /// The report as a page.
 pub fn report_page(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashReport) -> Page {
     let tried = modelled_trials(report).count();
     let bad = modelled_trials(report).filter(|tried| tried.is_bad()).count();
+    let recovers = report.recoveries.as_ref().is_none_or(|recoveries| !recoveries.results.is_bad());
     let answer = match bad {
+        0 if !recovers => {
+            "No: after a recovery that was cut, something was lost that had been promised, or damaged.".to_owned()
+        }
         0 => format!("Yes: {tried} cuts, and after none of them anything was lost that had been promised, or damaged."),
         _ => format!("No: after {bad} of {tried} cuts something was lost that had been promised, or damaged."),
     };
@@ -105,6 +112,10 @@ pub fn report_page(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRepor
     let mut page = Page::new(question, answer);
     let (heads, rows) = outcome_table(report).headings_and_rows();
     page.add_table("Cuts by what the check found", &heads, rows);
+    if let Some(recoveries) = &report.recoveries {
+        let (heads, rows) = recovery::levels_table(&report.outcome, &recoveries.results).headings_and_rows();
+        page.add_table("Cuts of recoveries", &heads, rows);
+    }
     page.add_paragraph(&session_sentence(args, plan, report));
     let paragraphs = report_paragraphs(args, plan, report, PAGE_WIDTH);
     paragraphs.iter().for_each(|paragraph| page.add_paragraph(paragraph.trim()));
@@ -127,10 +138,10 @@ fn report_paragraphs(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRep
         }
     }
     paragraphs.iter_mut().for_each(|paragraph| *paragraph = wrap_text(paragraph, width));
-    if let Some((tried, shrunk)) = &report.shrunk {
-        paragraphs.push(fewest_writes_text(report, tried, shrunk, width));
+    if let Some(worst) = &report.worst {
+        paragraphs.push(fewest_writes_text(worst, width));
         let known = matches!(&plan.system, Some(system) if system.name() == "ext4") || plan.system.is_none();
-        if let (Some(system), ShrinkResult::To { .. }, false) = (&plan.system, shrunk, known) {
+        if let (Some(system), ShrinkResult::To { .. }, false) = (&plan.system, &worst.shrunk, known) {
             let words =
                 format!("Only ext4 is analysed, so what these writes were for on {} is unknown.", system.name());
             paragraphs.push(wrap_text(&words, width));
@@ -140,6 +151,7 @@ fn report_paragraphs(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRep
         let missing = unflushed::missing_data_text(report, width);
         paragraphs.extend(missing.split("\n\n").filter(|text| !text.is_empty()).map(str::to_owned));
     }
+    paragraphs.extend(report.recoveries.iter().flat_map(|recoveries| recovery::paragraphs(args, recoveries, width)));
     paragraphs
 }
 
@@ -299,8 +311,8 @@ fn trial_text(tried: &CrashTrial) -> String {
 }
 
 /// The fewest lost writes, in words.
-fn fewest_writes_text(report: &CrashReport, tried: &CrashTrial, shrunk: &ShrinkResult, width: usize) -> String {
-    let (MinimalSet { left, trials, complete }, lost_count, finding) = match shrunk {
+pub fn fewest_writes_text(worst: &WorstMedium, width: usize) -> String {
+    let (MinimalSet { left, trials, complete }, lost_count, finding) = match &worst.shrunk {
         ShrinkResult::To { lost, of: lost_count, finding } => (lost, lost_count, finding),
         ShrinkResult::NotAgain(finding) => {
             let words = format!("The same medium was checked again and was {}", finding.verdict.words());
@@ -329,7 +341,7 @@ fn fewest_writes_text(report: &CrashReport, tried: &CrashTrial, shrunk: &ShrinkR
     let head = format!("Of the {lost_count} writes lost there, {enough} ({trials} trials): {}.", check_words(finding));
     let mut text = wrap_text(&head, width);
     for lost in left.iter().take(MOST_NAMED) {
-        let line = wrap_text(&lost_write_line(report, tried, lost), width.saturating_sub(4)).replace('\n', "\n    ");
+        let line = wrap_text(&lost_write_line(worst, lost), width.saturating_sub(4)).replace('\n', "\n    ");
         text.push_str(&format!("\n  {line}"));
     }
     if left.len() > MOST_NAMED {
@@ -339,12 +351,12 @@ fn fewest_writes_text(report: &CrashReport, tried: &CrashTrial, shrunk: &ShrinkR
 }
 
 /// The words that a check printed.
-fn check_words(finding: &CrashFinding) -> &str {
+pub fn check_words(finding: &CrashFinding) -> &str {
     if finding.words.is_empty() { "the check said nothing" } else { finding.words.trim_end_matches('.') }
 }
 
-fn lost_write_line(report: &CrashReport, tried: &CrashTrial, lost: &LostWrite) -> String {
-    let write = &lost.write;
+fn lost_write_line(worst: &WorstMedium, lost: &LostWrite) -> String {
+    let (tried, write) = (&worst.tried, &lost.write);
     let sectors: u64 = lost.parts.iter().map(|run| run.1 - run.0).sum();
     let write_sectors = write.run.1 - write.run.0;
     let part = if sectors == write_sectors {
@@ -358,7 +370,7 @@ fn lost_write_line(report: &CrashReport, tried: &CrashTrial, lost: &LostWrite) -
         () => "not acknowledged".to_owned(),
     };
     let purpose =
-        report.purposes.iter().find(|purpose| purpose.0 == write.stamp).map(|purpose| format!("; {}", purpose.1));
+        worst.purposes.iter().find(|purpose| purpose.0 == write.stamp).map(|purpose| format!("; {}", purpose.1));
     format!(
         "write {} to sector {}, {part}, accepted at {:.6} s, {promised}{}",
         write.stamp,
@@ -372,25 +384,8 @@ fn lost_write_line(report: &CrashReport, tried: &CrashTrial, lost: &LostWrite) -
 pub fn report_json(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashReport) -> Value {
     let outcome = &report.outcome;
     let (from, to) = report.recorded.history.marked_span().unwrap_or((Instant::ZERO, Instant::ZERO));
-    let example = |tried: &CrashTrial| {
-        json!({
-            "at_s": to_seconds(tried.case.at), "instant": tried.case.why, "order": tried.case.order,
-            "promises": tried.case.promises, "verdict": tried.finding.verdict, "words": tried.finding.words,
-        })
-    };
     let first = outcome.first.values().filter_map(|(state, _)| outcome.tried.iter().find(|it| it.state == *state));
-    let shrunk = report.shrunk.as_ref().map(|(tried, shrunk)| {
-        let (of, finding, fewest) = match shrunk {
-            ShrinkResult::To { lost, of, finding } => (Some(*of), finding, Some(lost)),
-            ShrinkResult::NotLost { of, finding } => (Some(*of), finding, None),
-            ShrinkResult::NotAgain(finding) => (None, finding, None),
-        };
-        let left = fewest.map(|lost| lost.left.iter().map(|lost| lost_json(report, lost)).collect::<Vec<_>>());
-        json!({
-            "of": example(tried), "lost": of, "fewest": left, "again": finding.verdict, "words": finding.words,
-            "trials": fewest.map(|lost| lost.trials), "complete": fewest.map(|lost| lost.complete),
-        })
-    });
+    let late = report.worst.as_ref().and_then(|worst| worst.received_later.as_ref());
     let ProgramVersion { version, build } = ProgramVersion::current();
     json!({
         "target": plan.target, "recipe": args.recipe, "fs": plan.recipe.fs, "seed": args.seed, "speed": args.speed,
@@ -402,17 +397,40 @@ pub fn report_json(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRepor
         "cuts": modelled_trials(report).count(), "orders": other_order_trials(report).count(), "checked": outcome.checked,
         "disk_broke": outcome.disk_broke, "broken_by": outcome.broken_by,
         "at_cuts": counts_json(&VerdictCounts::of_trials(modelled_trials(report))),
-        "in_orders": counts_json(&VerdictCounts::of_trials(other_order_trials(report))), "first": first.map(example).collect::<Vec<_>>(),
-        "shrunk": shrunk, "unflushed": report.unflushed.as_ref().map(unflushed::files_json),
+        "in_orders": counts_json(&VerdictCounts::of_trials(other_order_trials(report))), "first": first.map(example_json).collect::<Vec<_>>(),
+        "shrunk": report.worst.as_ref().map(shrunk_json), "unflushed": report.unflushed.as_ref().map(unflushed::files_json),
         "unflushed_names": report.unflushed.as_ref().map(unflushed::names_json),
-        "received_s": report.received_later.as_ref().map(|later| to_seconds(later.0)),
-        "not_given": report.received_later.as_ref().map(|later| unflushed::files_json(&later.1)),
-        "not_given_names": report.received_later.as_ref().map(|later| unflushed::names_json(&later.1)),
+        "received_s": late.map(|late| to_seconds(late.0)), "not_given": late.map(|late| unflushed::files_json(&late.1)),
+        "not_given_names": late.map(|late| unflushed::names_json(&late.1)),
+        "recovery": report.recoveries.as_ref().map(|recoveries| recovery::recovery_json(args, recoveries)),
         "files_left_out": report.recorded.pages.left_out, "warnings": plan.warnings, "version": version, "build": build,
     })
 }
 
-fn counts_json(counts: &VerdictCounts) -> Value {
+/// A trial.
+fn example_json(tried: &CrashTrial) -> Value {
+    json!({
+        "at_s": to_seconds(tried.case.at), "instant": tried.case.why, "order": tried.case.order,
+        "promises": tried.case.promises, "verdict": tried.finding.verdict, "words": tried.finding.words,
+    })
+}
+
+/// The cause of a bad medium.
+pub fn shrunk_json(worst: &WorstMedium) -> Value {
+    let (of, finding, fewest) = match &worst.shrunk {
+        ShrinkResult::To { lost, of, finding } => (Some(*of), finding, Some(lost)),
+        ShrinkResult::NotLost { of, finding } => (Some(*of), finding, None),
+        ShrinkResult::NotAgain(finding) => (None, finding, None),
+    };
+    let left = fewest.map(|lost| lost.left.iter().map(|lost| lost_json(worst, lost)).collect::<Vec<_>>());
+    json!({
+        "of": example_json(&worst.tried), "lost": of, "fewest": left, "again": finding.verdict, "words": finding.words,
+        "trials": fewest.map(|lost| lost.trials), "complete": fewest.map(|lost| lost.complete),
+    })
+}
+
+/// Counts by verdict.
+pub fn counts_json(counts: &VerdictCounts) -> Value {
     let count = |verdict| counts.with_verdict(verdict);
     json!({
         "consistent": count(CrashVerdict::Consistent), "lost_allowed": count(CrashVerdict::LostAllowed),
@@ -441,14 +459,14 @@ fn weighting_json(args: &args::CrashArgs, report: &CrashReport) -> Value {
     })
 }
 
-fn lost_json(report: &CrashReport, lost: &LostWrite) -> Value {
+fn lost_json(worst: &WorstMedium, lost: &LostWrite) -> Value {
     let seconds_if_reached = |instant: Instant| (instant != Instant::FAR).then(|| to_seconds(instant));
     let write = &lost.write;
     json!({
         "stamp": write.stamp, "lba": write.run.0, "sectors": write.run.1 - write.run.0, "parts": lost.parts,
         "taken_s": to_seconds(write.taken), "acknowledged_s": seconds_if_reached(write.over),
         "promised_s": seconds_if_reached(write.durable),
-        "place": report.purposes.iter().find(|purpose| purpose.0 == write.stamp).map(|purpose| &purpose.1),
+        "place": worst.purposes.iter().find(|purpose| purpose.0 == write.stamp).map(|purpose| &purpose.1),
     })
 }
 

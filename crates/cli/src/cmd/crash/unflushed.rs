@@ -4,8 +4,8 @@
 use seekwise::crash::{NameChange, UnflushedName, UnflushedPages, UnflushedState};
 use serde_json::{Value, json};
 
-use super::CrashReport;
 use super::text::{MOST_NAMED, to_seconds};
+use super::{CrashReport, WorstMedium};
 use crate::screen::wrap_text;
 
 /// Data that only the page cache held, and data that the disk received too late.
@@ -25,24 +25,8 @@ pub fn missing_data_text(report: &CrashReport, width: usize) -> String {
             width,
         ));
     }
-    if let (Some((received, state)), Some((tried, _))) = (&report.received_later, &report.shrunk) {
-        let (cut_s, delay_s) = (to_seconds(tried.case.at), to_seconds(*received) - to_seconds(tried.case.at));
-        text.push_str(&list_paragraph(
-            &format!(
-                "At the cut at {cut_s:.6} s the disk had not received these data; it did {delay_s:.3} s later, and with them the check \
-                 passes. Is an fsync missing before the promise?"
-            ),
-            state.files.iter().map(file_line),
-            width,
-        ));
-        text.push_str(&list_paragraph(
-            &format!(
-                "At the cut at {cut_s:.6} s the disk had the bytes of these files, but not the change of their directory, which it received \
-                 {delay_s:.3} s later. Is an fsync of the directory missing before the promise?"
-            ),
-            state.names.iter().map(name_line),
-            width,
-        ));
+    if let Some(worst) = &report.worst {
+        text.extend(late_data_text(worst, width).iter().map(|paragraph| format!("\n\n{paragraph}")));
     }
     match report.recorded.pages.left_out {
         0 => text,
@@ -54,6 +38,37 @@ pub fn missing_data_text(report: &CrashReport, width: usize) -> String {
             )
         ),
     }
+}
+
+/// Data that the disk received too late for a bad medium, a paragraph each for bytes and for names.
+pub fn late_data_text(worst: &WorstMedium, width: usize) -> Vec<String> {
+    let Some((received, state)) = &worst.received_later else { return Vec::new() };
+    let (cut_s, delay_s) = (to_seconds(worst.tried.case.at), to_seconds(*received) - to_seconds(worst.tried.case.at));
+    let paragraphs = [
+        list_paragraph(
+            &format!(
+                "At the cut at {cut_s:.6} s the disk had not received these data; it did {delay_s:.3} s later, and with them the check \
+                 passes. Is an fsync missing before the promise?"
+            ),
+            state.files.iter().map(file_line),
+            width,
+        ),
+        list_paragraph(
+            &format!(
+                "At the cut at {cut_s:.6} s the disk had the bytes of these files, but not the change of their directory, which it received \
+                 {delay_s:.3} s later. Is an fsync of the directory missing before the promise?"
+            ),
+            state.names.iter().map(name_line),
+            width,
+        ),
+    ];
+    paragraphs.iter().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect()
+}
+
+/// These data, as JSON.
+pub fn late_json(worst: Option<&WorstMedium>) -> Option<Value> {
+    let (received, state) = worst?.received_later.as_ref()?;
+    Some(json!({ "received_s": to_seconds(*received), "files": files_json(state), "names": names_json(state) }))
 }
 
 /// A paragraph with a list below it; nothing if the list is empty.
