@@ -85,6 +85,31 @@ fn commits_of_sqlite_stay_on_an_honest_drive_and_a_liar_is_caught() {
     assert!(fewest[0]["promised_s"].is_number() && fewest[0]["place"].is_string(), "{liar}");
 }
 
+/// A recovery that empties its log before it has flushed the data: no single cut finds it, two cuts do. Its mended twin loses nothing.
+#[test]
+fn two_cuts_find_a_recovery_that_empties_its_log_too_early() {
+    if is_skipped("cuts of recoveries", &["awk", "dd"]) {
+        return;
+    }
+    let run = |recipe: &str| {
+        // Sectors of 4 KiB: no cut leaves a part of ext4's super block.
+        let words = ["--on", "exos-x18", "--recipe", recipe, "--env", "RECORDS=12", "--cuts", "8", "--json"];
+        let (code, out, err) = run_crash(&[&words[..], &["--depth", "2", "--recovery-cuts", "8"]].concat());
+        let said: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{code} {out}\n{err}"));
+        assert_eq!(said["at_cuts"]["consistent"], 8, "a single cut finds nothing: {said}");
+        (code, said["recovery"].clone())
+    };
+    let (code, bad) = run("log-store-empties-at-once");
+    assert!(code == 1 && bad["found_after"].as_u64() < Some(72), "{bad}");
+    let first = &bad["first"][0];
+    assert_eq!((first["verdict"].as_str(), &first["recovery_failed"]), (Some("lost-promised"), &false.into()), "{bad}");
+    assert!(first["chain"].as_array().is_some_and(|chain| chain.len() == 2), "{bad}");
+    let (code, good) = run("log-store");
+    let level = &good["levels"][0];
+    assert!(code == 0 && level["at_cuts"]["consistent"] == level["cuts"] && level["failed"] == 0, "{good}");
+    assert!(level["recoveries"].as_u64() > Some(2) && level["checked"].as_u64() > Some(8), "{good}");
+}
+
 #[test]
 fn without_barriers_a_flush_of_ext4_promises_what_the_drive_was_not_asked_for() {
     if is_skipped("ext4 without barriers", &[]) {
@@ -390,6 +415,10 @@ fn what_cannot_be_done_is_refused_and_says_why() {
         &[&own[..], &["--size", "64m"]].concat(),
         "--prepare, --size and --user need a file system; expected --fs ext4",
     );
+    refused(&[&own[..], &["--recovery-cuts", "9"]].concat(), "are for cuts of recoveries; expected --depth 2 or 3");
+    refused(&[&own[..], &["--recover", "true"]].concat(), "are for cuts of recoveries; expected --depth 2 or 3");
+    refused(&[&own[..], &["--depth", "2"]].concat(), "nothing recovers on a bare disk; expected --recover, or --fs");
+    refused(&[&own[..], &["--depth", "4"]].concat(), "4 is not in 1..=3");
     refused(&own, "the workload printed no promise and left no changed file: nothing can be lost");
     refused(&["--workload", "exit 3", "--check", "true"], "the workload ended with exit code 3");
     refused(&["--workload", "sleep 60", "--check", "true", "--limit", "100ms"], "the workload had not ended after");

@@ -473,3 +473,6 @@ fn failed_recovery(links: &[ChainLink], words: String) -> BadChain {
         recovery_failed: true,
     }
 }
+
+#[cfg(test)]
+mod tests;
