@@ -11,6 +11,7 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -240,7 +241,9 @@ impl ProgramSession<'_> {
         let program = ShellProgram { command: self.command, environment, groups: self.groups, bounds: self.bounds };
         disk.mark(HistoryMark::Begin);
         let inbox = disk.inbox.clone();
-        let how = program.run_reading_lines(move |line| send_mark(&inbox, HistoryMark::Said(line.to_owned())));
+        let how = program.run_reading_lines(Stdio::inherit(), move |line| {
+            send_mark(&inbox, HistoryMark::Said(line.to_owned()));
+        });
         let how = how.map_err(|error| io::Error::new(error.kind(), format!("the workload: {error}")))?;
         disk.mark(HistoryMark::End);
         match how {
@@ -289,7 +292,7 @@ impl ProgramSession<'_> {
         let program = ShellProgram { command: &command, environment, groups: self.groups, bounds: self.bounds };
         let (inbox, last_line) = (disk.inbox.clone(), Arc::new(Mutex::new(String::new())));
         let kept_line = Arc::clone(&last_line);
-        let how = program.run_reading_lines(move |line| {
+        let how = program.run_reading_lines(Stdio::null(), move |line| {
             send_mark(&inbox, HistoryMark::Said(line.to_owned()));
             if !line.trim().is_empty() {
                 line.trim().clone_into(&mut kept_line.lock().unwrap_or_else(PoisonError::into_inner));

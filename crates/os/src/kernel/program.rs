@@ -167,12 +167,16 @@ impl ShellProgram<'_> {
         Ok(ProgramExit { how, printed: tail.wait_for_text() })
     }
 
-    /// Runs the program to its end and calls `on_line` with each line as soon as it is printed. Its errors go where
-    /// ours do. Exceeding the limits of promises is an error.
-    pub(crate) fn run_reading_lines(&self, on_line: impl FnMut(&str) + Send + 'static) -> io::Result<ExitCause> {
+    /// Runs the program to its end and calls `on_line` with each line as soon as it is printed; `errors` takes its
+    /// errors. Exceeding the limits of promises is an error.
+    pub(crate) fn run_reading_lines(
+        &self,
+        errors: Stdio,
+        on_line: impl FnMut(&str) + Send + 'static,
+    ) -> io::Result<ExitCause> {
         let (reads, writes) = io::pipe()?;
         let group = ProcessGroup::new(self.groups);
-        let child = self.start(&group, writes.into(), Stdio::inherit())?;
+        let child = self.start(&group, writes.into(), errors)?;
         // Taken out when the program has ended, so that `on_line` is not called any more.
         let (on_line, exceeds_limits) = (Arc::new(Mutex::new(Some(on_line))), Arc::new(AtomicBool::new(false)));
         let (reader_on_line, reader_exceeds) = (Arc::clone(&on_line), Arc::clone(&exceeds_limits));
@@ -339,7 +343,7 @@ mod tests {
         assert_eq!((ended.how, ended.printed.as_str()), (ExitCause::Exited(11), "here\nwrong\n"));
         let (tells, hears) = channel();
         let told = program("echo a; echo b; printf c", LONG);
-        assert!(told.run_reading_lines(move |line| tells.send(line.to_owned()).unwrap()).unwrap().is_success());
+        assert!(told.run_reading_lines(Stdio::inherit(), move |line| tells.send(line.to_owned()).unwrap()).unwrap().is_success());
         assert_eq!(hears.iter().collect::<Vec<_>>(), ["a", "b", "c"]);
     }
 
@@ -406,7 +410,7 @@ mod tests {
     fn what_is_printed_without_end_is_bounded() {
         let ended = program("yes | head -c 10000000; echo; echo last", LONG).run().unwrap();
         assert!(ended.printed.len() <= KEPT_BYTES && ended.printed.ends_with("last\n"), "{}", ended.printed.len());
-        let said = |command| program(command, LONG).run_reading_lines(|_| ()).unwrap_err().to_string();
+        let said = |command| program(command, LONG).run_reading_lines(Stdio::inherit(), |_| ()).unwrap_err().to_string();
         assert!(said("yes '' | tr '\\n' x").contains("a line of more than 64 KiB"));
         assert!(said("yes").contains("more than 1000000 lines"));
     }
