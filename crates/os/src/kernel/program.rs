@@ -343,7 +343,11 @@ mod tests {
         assert_eq!((ended.how, ended.printed.as_str()), (ExitCause::Exited(11), "here\nwrong\n"));
         let (tells, hears) = channel();
         let told = program("echo a; echo b; printf c", LONG);
-        assert!(told.run_reading_lines(Stdio::inherit(), move |line| tells.send(line.to_owned()).unwrap()).unwrap().is_success());
+        assert!(
+            told.run_reading_lines(Stdio::inherit(), move |line| tells.send(line.to_owned()).unwrap())
+                .unwrap()
+                .is_success()
+        );
         assert_eq!(hears.iter().collect::<Vec<_>>(), ["a", "b", "c"]);
     }
 
@@ -410,7 +414,8 @@ mod tests {
     fn what_is_printed_without_end_is_bounded() {
         let ended = program("yes | head -c 10000000; echo; echo last", LONG).run().unwrap();
         assert!(ended.printed.len() <= KEPT_BYTES && ended.printed.ends_with("last\n"), "{}", ended.printed.len());
-        let said = |command| program(command, LONG).run_reading_lines(Stdio::inherit(), |_| ()).unwrap_err().to_string();
+        let said =
+            |command| program(command, LONG).run_reading_lines(Stdio::inherit(), |_| ()).unwrap_err().to_string();
         assert!(said("yes '' | tr '\\n' x").contains("a line of more than 64 KiB"));
         assert!(said("yes").contains("more than 1000000 lines"));
     }
