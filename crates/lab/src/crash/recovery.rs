@@ -360,7 +360,7 @@ impl RecoveryRunner<'_> {
                 findings.add_bad(&parent.path, chain);
                 return Ok(Vec::new());
             }
-            results.took = results.took + span.map_or(Span::ZERO, |span| span.1.since(span.0));
+            results.took += span.map_or(Span::ZERO, |span| span.1.since(span.0));
         }
         let span = span.ok_or_else(|| io::Error::other("the recovery was not ended in order"))?;
         let terms = DriveTerms::from_stack(self.stack);
@@ -416,7 +416,7 @@ impl RecoveryRunner<'_> {
         let promises = &self.promises[..case.promises];
         let found = check_with_and_without_torn(check, worker, &link.image, promises, case.due)?;
         let trial = CrashTrial { case, state, finding: found.finding.clone(), readable: found.readable };
-        let links = || [before, &[link.clone()]].concat();
+        let links = || [before, std::slice::from_ref(&link)].concat();
         let mut findings = lock_unpoisoned(&self.findings);
         findings.by_state.insert(state, found);
         if trial.is_bad() {
