@@ -306,4 +306,38 @@ mod tests {
         let differs = found.iter().zip(&expected).position(|(found, expected)| found != expected);
         assert_eq!((found.len(), differs), (expected.len(), None), "the first byte that differs");
     }
+
+    #[test]
+    fn equal_contents_have_equal_hashes_however_they_were_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().join("base");
+        std::fs::write(&base, [vec![0u8; PART_BYTES], vec![1; PART_BYTES]].concat()).unwrap();
+        let system = FileSystemKind::find_by_name(FILE_SYSTEMS[0], "").unwrap();
+        let groups = GroupParent::default();
+        let program = ShellProgram {
+            command: "",
+            environment: Vec::new(),
+            groups: &groups,
+            bounds: ProgramBounds::thirty_seconds(),
+        };
+        let checker = ImageChecker::new(1, Some((base.as_path(), &system)), program, folder.path()).unwrap();
+        let hash = |pieces: &[(u64, DataPart<'_>)], torn: &[(u64, u64)]| {
+            checker.hash_content(&ImageContent { pieces: pieces.to_vec(), torn: torn.to_vec() })
+        };
+        let (twos, ones, zeroes) = ([2; 1024], [1; 512], DataPart::Zeroes { bytes: 512, allocated: true });
+        let whole = hash(&[(5, DataPart::Bytes(&twos))], &[]);
+        // In two pieces; over earlier content; beside pieces that equal the base, which has zeroes, then ones.
+        assert_eq!(whole, hash(&[(6, DataPart::Bytes(&twos[..512])), (5, DataPart::Bytes(&twos[..512]))], &[]));
+        assert_eq!(whole, hash(&[(5, DataPart::Bytes(&ones)), (5, DataPart::Bytes(&twos))], &[]));
+        assert_eq!(whole, hash(&[(5, DataPart::Bytes(&twos)), (9, zeroes), (130, DataPart::Bytes(&ones))], &[]));
+        for (pieces, torn) in [
+            (&[(6, DataPart::Bytes(&twos))][..], &[][..]),
+            (&[(5, DataPart::Bytes(&twos[..512]))], &[]),
+            (&[(5, DataPart::Bytes(&twos)), (5, DataPart::Bytes(&ones))], &[]),
+            (&[(5, DataPart::Bytes(&twos)), (130, zeroes)], &[]),
+            (&[(5, DataPart::Bytes(&twos))], &[(6, 7)]),
+        ] {
+            assert_ne!(whole, hash(pieces, torn), "{pieces:?}");
+        }
+    }
 }

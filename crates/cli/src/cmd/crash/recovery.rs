@@ -1,8 +1,8 @@
 //! Cuts of recoveries in `seekwise crash`: runs them, and shows their results as text and JSON.
 
 use seekwise::crash::{
-    BadChain, ChainLink, CrashResults, CrashVerdict, RecoveryLevel, RecoveryOptions, RecoveryResults, RecoveryRunner,
-    SessionRecord,
+    BadChain, ChainLink, CrashResults, CrashVerdict, InstantReason, RecoveryLevel, RecoveryOptions, RecoveryResults,
+    RecoveryRunner, SessionRecord,
 };
 use seekwise::setup::Seed;
 use serde_json::{Value, json};
@@ -46,10 +46,10 @@ pub fn run_recoveries(
     Ok(runner.run(&options, &recorded.history, outcome, &report_progress)?)
 }
 
-/// The worst chain of cuts.
+/// The worst chain of cuts after which the check failed; if there is none, the one after which the recovery failed.
 pub fn worst_chain(results: &RecoveryResults) -> Option<&BadChain> {
     // Verdicts are ordered from the best to the worst.
-    results.first.values().next_back()
+    results.first.values().rfind(|chain| !chain.recovery_failed).or_else(|| results.first.values().next_back())
 }
 
 /// The number of cuts with each outcome, by how many cuts came one after another.
@@ -79,7 +79,8 @@ pub fn paragraphs(args: &args::CrashArgs, report: &RecoveryReport, width: usize)
         paragraphs.push(wrap_text(&chain_text(chain), width));
     }
     if let Some(worst) = &report.worst {
-        paragraphs.push(text::fewest_writes_text(worst, width));
+        let reason = "The recovery gave up what it had before the disk had received what replaces it";
+        paragraphs.push(text::fewest_writes_text(worst, reason, width));
         paragraphs.extend(super::unflushed::late_data_text(worst, width));
     }
     paragraphs
@@ -108,13 +109,21 @@ fn summary(args: &args::CrashArgs, results: &RecoveryResults) -> String {
 
 /// The cuts of a bad chain, and its end.
 fn chain_text(chain: &BadChain) -> String {
-    let cut = |link: &ChainLink| {
+    let cut = |link: &ChainLink, why: &str| {
         let order = link.case.order.map_or(String::new(), |number| format!(", order {number}"));
-        format!("at {:.6} s ({}{order})", to_seconds(link.case.at), link.case.why.words())
+        format!("at {:.6} s ({why}{order})", to_seconds(link.case.at))
+    };
+    let cut_of_recovery = |link: &ChainLink| {
+        let why = match link.case.why {
+            // A recovery promises nothing.
+            InstantReason::Promised => "a line has been printed",
+            why => why.words(),
+        };
+        format!(", then {} of the recovery", cut(link, why))
     };
     let mut cuts = chain.links.iter();
-    let first = cuts.next().map(cut).unwrap_or_default();
-    let later: String = cuts.map(|link| format!(", then {} of the recovery", cut(link))).collect();
+    let first = cuts.next().map(|link| cut(link, link.case.why.words())).unwrap_or_default();
+    let later: String = cuts.map(cut_of_recovery).collect();
     let promises = chain.trial.case.promises;
     let words = text::check_words(&chain.trial.finding);
     let verdict = chain.trial.finding.verdict.words();

@@ -5,9 +5,9 @@
 
 use clap::Parser;
 use seekwise::crash::{
-    Completion, CrashCase, CrashFinding, CrashVerdict, History, HistoryEvent, HistoryMark, InstantReason, Landing,
-    LandingKind, LostWrite, MemberRole, MinimalSet, NameChange, NoticedChange, Op, Request, SessionWrites, Status,
-    TrackRun, UnflushedName, UnflushedPages,
+    ChainLink, Completion, CrashCase, CrashFinding, CrashVerdict, History, HistoryEvent, HistoryMark, InstantReason,
+    Landing, LandingKind, LostWrite, MemberRole, MinimalSet, NameChange, NoticedChange, Op, RecoveryLevel, Request,
+    SessionWrites, Status, TrackRun, UnflushedName, UnflushedPages,
 };
 use seekwise::power_cut::BlamedLevel;
 
@@ -197,6 +197,46 @@ fn a_disk_that_broke_its_promises_without_harm_is_told_with_a_slower_speed() {
     report.worst.as_mut().unwrap().shrunk = ShrinkResult::NotAgain(found);
     report.proof = CheckProof { empty: None, removed: None, altered: None, unnoticed: Vec::new(), early: Vec::new() };
     assert_equals_file("slower.txt", &text_of(&["--speed", "0.5", "--set", "driver.flush=drop"], &report));
+}
+
+/// The report with cuts of three recoveries: one failed, one was lost with its second cut.
+fn report_with_recoveries() -> CrashReport {
+    let mut report = report();
+    let worst = report.worst.take().unwrap();
+    report.outcome.first.clear();
+    report.outcome.tried.retain(|tried| tried.state == 0);
+    let writes = Arc::new(report.outcome.writes.clone());
+    let link = |at: u64, why| {
+        let case = CrashCase { at: ms(at), why, order: None, promises: 1, due: 1 };
+        let image = MediumImage::without_writes(&writes, ms(at), []);
+        ChainLink { history: Arc::clone(&report.recorded.history), writes: Arc::clone(&writes), case, image }
+    };
+    let (first, second) = (link(45, InstantReason::Promised), link(61, InstantReason::Flushed));
+    let lost = trial(61, InstantReason::Flushed, None, 5, finding(CrashVerdict::LostPromised, "it is gone"));
+    let failed = trial(45, InstantReason::Promised, None, 0, finding(CrashVerdict::Corrupt, "ended with exit code 3"));
+    let level = RecoveryLevel {
+        recoveries: 3,
+        failed: 1,
+        took: Span::from_nanos(500_000_000),
+        tried: vec![lost.clone(), trial(70, InstantReason::Drawn, None, 0, finding(CrashVerdict::Consistent, ""))],
+        checked: 1,
+        disk_broke: 0,
+    };
+    let lost = BadChain { links: vec![first.clone(), second], trial: lost, recovery_failed: false };
+    let failed = BadChain { links: vec![first], trial: failed, recovery_failed: true };
+    let first = [(CrashVerdict::LostPromised, lost), (CrashVerdict::Corrupt, failed)].into();
+    let results = RecoveryResults { levels: vec![level], first, found_after: Some(9) };
+    CrashReport { recoveries: Some(RecoveryReport { results, worst: Some(worst) }), ..report }
+}
+
+#[test]
+fn a_chain_of_cuts_is_told_with_each_of_them() {
+    let report = report_with_recoveries();
+    let more = ["--recover", "open", "--depth", "2", "--recovery-cuts", "7"];
+    assert_equals_file("chain.txt", &text_of(&more, &report));
+    let (args, plan) = args_and_plan(&more);
+    let value = text::report_json(&args, &plan, &report);
+    assert_equals_file("chain.json", &serde_json::to_string_pretty(&value["recovery"]).unwrap());
 }
 
 #[test]

@@ -139,7 +139,8 @@ fn report_paragraphs(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRep
     }
     paragraphs.iter_mut().for_each(|paragraph| *paragraph = wrap_text(paragraph, width));
     if let Some(worst) = &report.worst {
-        paragraphs.push(fewest_writes_text(worst, width));
+        let reason = "The program promised before the disk had received what it promised";
+        paragraphs.push(fewest_writes_text(worst, reason, width));
         let known = matches!(&plan.system, Some(system) if system.name() == "ext4") || plan.system.is_none();
         if let (Some(system), ShrinkResult::To { .. }, false) = (&plan.system, &worst.shrunk, known) {
             let words =
@@ -310,8 +311,8 @@ fn trial_text(tried: &CrashTrial) -> String {
     )
 }
 
-/// The fewest lost writes, in words.
-pub fn fewest_writes_text(worst: &WorstMedium, width: usize) -> String {
+/// The fewest lost writes, in words; if they are not the cause, the reason.
+pub fn fewest_writes_text(worst: &WorstMedium, reason_if_not_lost: &str, width: usize) -> String {
     let (MinimalSet { left, trials, complete }, lost_count, finding) = match &worst.shrunk {
         ShrinkResult::To { lost, of: lost_count, finding } => (lost, lost_count, finding),
         ShrinkResult::NotAgain(finding) => {
@@ -329,8 +330,7 @@ pub fn fewest_writes_text(worst: &WorstMedium, width: usize) -> String {
                     check_words(finding)
                 ),
             };
-            let reason = "The program promised before the disk had received what it promised";
-            return wrap_text(&format!("Lost writes are not the cause: {all}. {reason}."), width);
+            return wrap_text(&format!("Lost writes are not the cause: {all}. {reason_if_not_lost}."), width);
         }
     };
     let enough = match (*complete, left.len()) {
