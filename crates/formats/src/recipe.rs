@@ -12,6 +12,9 @@
 //! workload = "…"                 # shell command; each line that it prints is a promise
 //! check = "…"                    # shell command; its exit code is the verdict
 //! recover = "…"                  # shell command that opens the program's data so that it recovers, then closes them; default: only mount
+//! version = "…"                  # shell command whose first line names the program and its version; optional
+//! promises = "every commit"      # the promise of the program's documentation, in words; "nothing" if it promises nothing
+//! expect = "kept"                # "kept" if cuts must not break that promise to the workload, "broken" if some must lose its lines
 //! may_lose = "1s"                # promises younger than this at a cut may be lost; default: none
 //! [variant.sqlite-wal-full]      # one or more: each is a recipe
 //! title = "…"
@@ -28,6 +31,32 @@ use seekwise_drives::diagnostic::{Diagnostic, sorted_by_line};
 use seekwise_drives::dotted;
 use seekwise_drives::duration::Duration;
 use seekwise_drives::figure::{FigureReader, NO_WORDS};
+
+/// The outcome of cuts that the documentation of a program leads one to expect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpectedOutcome {
+    /// No cut loses a promised line of the workload, or leaves corrupt data.
+    Kept,
+    /// Some cuts do.
+    Broken,
+}
+
+impl ExpectedOutcome {
+    const ALL: [ExpectedOutcome; 2] = [ExpectedOutcome::Kept, ExpectedOutcome::Broken];
+
+    /// The value of the key `expect`.
+    pub fn word(self) -> &'static str {
+        match self {
+            ExpectedOutcome::Kept => "kept",
+            ExpectedOutcome::Broken => "broken",
+        }
+    }
+
+    /// True if cuts came out as expected; `bad` of them lost a promise or left corrupt data.
+    pub fn is_met_by(self, bad: usize) -> bool {
+        (self == ExpectedOutcome::Broken) == (bad > 0)
+    }
+}
 
 /// A recipe.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,6 +82,12 @@ pub struct Recipe {
     pub check: String,
     /// Shell command that opens the program's data so that it recovers; without it, mounting alone is the recovery.
     pub recover: Option<String>,
+    /// Shell command whose output's first line names the program and its version.
+    pub version: Option<String>,
+    /// The promise of the program's documentation, in words.
+    pub promises: Option<String>,
+    /// The outcome that this documentation leads one to expect.
+    pub expect: Option<ExpectedOutcome>,
     /// Promises younger than this at a cut may be lost.
     pub may_lose: Duration,
     /// Environment variables for all commands.
@@ -61,22 +96,28 @@ pub struct Recipe {
 
 /// The built-in recipe files: names and texts.
 const TEXTS: &[(&str, &str)] = &[
+    ("etcd.toml", include_str!("../recipes/etcd.toml")),
     ("ext4.toml", include_str!("../recipes/ext4.toml")),
+    ("leveldb.toml", include_str!("../recipes/leveldb.toml")),
     ("lmdb.toml", include_str!("../recipes/lmdb.toml")),
     ("log-store.toml", include_str!("../recipes/log-store.toml")),
+    ("mariadb.toml", include_str!("../recipes/mariadb.toml")),
     ("postgresql.toml", include_str!("../recipes/postgresql.toml")),
     ("raw.toml", include_str!("../recipes/raw.toml")),
     ("redis.toml", include_str!("../recipes/redis.toml")),
     ("rename.toml", include_str!("../recipes/rename.toml")),
+    ("rocksdb.toml", include_str!("../recipes/rocksdb.toml")),
     ("sqlite.toml", include_str!("../recipes/sqlite.toml")),
 ];
 
 /// Keys of a file.
-const KEYS: [&str; 12] =
-    ["title", "needs", "fs", "size", "user", "env", "prepare", "workload", "check", "recover", "may_lose", "variant"];
+const KEYS: [&str; 15] = [
+    "title", "needs", "fs", "size", "user", "env", "prepare", "workload", "check", "recover", "version", "promises", "expect",
+    "may_lose", "variant",
+];
 
 /// Keys of a variant.
-const VARIANT_KEYS: [&str; 4] = ["title", "fs", "may_lose", "set"];
+const VARIANT_KEYS: [&str; 6] = ["title", "fs", "promises", "expect", "may_lose", "set"];
 
 /// All built-in recipes.
 pub fn recipes() -> &'static [Recipe] {
@@ -131,7 +172,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, Vec<Diagnostic>> {
 /// The recipe `base` with the overrides of a variant.
 fn read_variant(reader: &mut FigureReader<'_>, base: Recipe, line: usize, value: &Spanned<DeValue<'_>>) -> Recipe {
     let Some(table) = value.get_ref().as_table() else {
-        report_error(reader, line, &base.name, "is not a table", "title, fs, may_lose, set");
+        report_error(reader, line, &base.name, "is not a table", &VARIANT_KEYS.join(", "));
         return base;
     };
     let mut recipe = base;
@@ -207,6 +248,12 @@ fn read_field(
             Ok(may_lose) => recipe.may_lose = may_lose,
             Err(why) => report_error(reader, line, key, &why, "such as 1s or 200ms"),
         },
+        "expect" => match ExpectedOutcome::ALL.into_iter().find(|expected| expected.word() == text) {
+            Some(expected) => recipe.expect = Some(expected),
+            None => report_error(reader, line, key, &format!("`{text}` is not an outcome"), "kept or broken"),
+        },
+        "version" => recipe.version = Some(text),
+        "promises" => recipe.promises = Some(text),
         "prepare" => recipe.prepare = Some(text),
         "recover" => recipe.recover = Some(text),
         "workload" => recipe.workload = text,
@@ -233,11 +280,25 @@ mod tests {
         let names: Vec<&str> = recipes().iter().map(|recipe| recipe.name.as_str()).collect();
         let different: std::collections::BTreeSet<_> = names.iter().collect();
         assert!(different.len() == names.len() && names.contains(&"sqlite-wal-full"), "{names:?}");
-        assert!(recipes().iter().all(|recipe| !recipe.title.is_empty()));
+        for recipe in recipes() {
+            let is_judged = recipe.expect.is_some() && recipe.promises.is_some() && recipe.version.is_some();
+            assert!(is_judged && !recipe.title.is_empty(), "{}: title, version, promises, expect", recipe.name);
+            // The file system's journal is all that recovers on the bare disk and in files that a shell writes.
+            let is_program = !["raw", "ext4", "xfs", "btrfs", "rename"].iter().any(|it| recipe.name.starts_with(it));
+            assert_eq!(recipe.recover.is_some(), is_program, "{}", recipe.name);
+        }
+    }
+
+    #[test]
+    fn an_expected_outcome_is_met_by_losses_or_by_none() {
+        let met = |expected: ExpectedOutcome| [0, 1, 7].map(|bad| expected.is_met_by(bad));
+        assert_eq!(met(ExpectedOutcome::Kept), [true, false, false]);
+        assert_eq!(met(ExpectedOutcome::Broken), [false, true, true]);
     }
 
     const TEXT: &str = "fs = \"ext4\"\nsize = \"8m\"\nworkload = \"w\"\ncheck = \"c\"\n[variant.a]\ntitle = \"t\"\n\
-                        set = { MODE = \"x\" }\n[variant.b]\nfs = \"ext4:barrier=0\"\nmay_lose = \"1s\"\n";
+                        set = { MODE = \"x\" }\n[variant.b]\nfs = \"ext4:barrier=0\"\nmay_lose = \"1s\"\n\
+                        promises = \"a second\"\nexpect = \"broken\"\n";
 
     #[test]
     fn a_variant_overrides_keys_of_the_file() {
@@ -247,6 +308,7 @@ mod tests {
         assert_eq!(a.set, [("MODE".to_owned(), "x".to_owned())]);
         assert_eq!((b.fs.as_deref(), b.workload.as_str(), b.set.len()), (Some("ext4:barrier=0"), "w", 0));
         assert_eq!((a.may_lose.nanos, b.may_lose.nanos), (0, 1_000_000_000));
+        assert_eq!((a.expect, b.expect, b.promises.as_deref()), (None, Some(ExpectedOutcome::Broken), Some("a second")));
     }
 
     #[test]
@@ -261,6 +323,7 @@ mod tests {
             ("check = \"c\"\n", "", "r.toml: `check`: missing key; expected a command for a shell"),
             ("title =", "may_lose =", "r.toml:6: `may_lose`: `t` is not a duration; expected such as 1s or 200ms"),
             ("8m", "8 x", "r.toml:2: `size`: `8 x` is not a size; expected such as 64m or 1g"),
+            ("\"broken\"", "\"bad\"", "r.toml:12: `expect`: `bad` is not an outcome; expected kept or broken"),
             ("MODE", "PATH", "r.toml:7: `PATH`: not a valid name of a variable"),
             ("\"x\"", "3", "r.toml:7: `MODE`: is not a string"),
             ("title", "titel", "did you mean `title`?"),

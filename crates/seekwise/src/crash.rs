@@ -34,7 +34,7 @@ pub use seekwise_lab::crash::proof::{CheckProof, NoticedChange};
 pub use seekwise_lab::crash::shrink::MinimalSet;
 
 /// Recipes: workloads with their checks.
-pub use seekwise_formats::recipe::{Recipe, parse as parse_recipes, recipes};
+pub use seekwise_formats::recipe::{ExpectedOutcome, Recipe, parse as parse_recipes, recipes};
 
 #[cfg(target_os = "linux")]
 pub use self::check_bench::CheckBench;

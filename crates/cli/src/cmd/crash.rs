@@ -70,6 +70,8 @@ pub fn run_command(args: &args::CrashArgs, files: &Files, words: &[OsString], js
 
 /// All findings of a crash test.
 struct CrashReport {
+    /// The program and its version, if the recipe asks for it.
+    version: Option<String>,
     recorded: SessionRecord,
     /// The trial of the check on media whose answer is known.
     proof: CheckProof,
@@ -101,6 +103,7 @@ fn run_experiment(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -
     let groups = &GroupParent::find();
     // The fields are dropped in this order, so that the note exists as long as the folder.
     let _scratch_and_note = (scratch, DebrisNote::write(&[DebrisItem::Folder(folder.to_owned())], groups));
+    let version = plan.read_version(groups, bounds)?;
     let base = plan.make_base(folder, groups, bounds)?;
     let base = base.as_deref().zip(plan.system.as_ref());
     print_to_stderr(format!("Running the workload on {}", seekwise::reading::display_name(&plan.target)));
@@ -138,7 +141,7 @@ fn run_experiment(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -
     keep_worst(args.keep.as_deref(), &bench, &outcome, recoveries.as_ref())?;
     let unflushed = bench.unflushed_state()?;
     drop(bench);
-    Ok(CrashReport { recorded, proof, outcome, worst, unflushed, recoveries })
+    Ok(CrashReport { version, recorded, proof, outcome, worst, unflushed, recoveries })
 }
 
 /// Where worst media are examined.

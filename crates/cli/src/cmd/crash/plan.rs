@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use seekwise::crash::{
-    FILE_SYSTEMS, FileSystemKind, GroupParent, ProgramBounds, Recipe, ShellProgram, check_stack_can_be_cut, is_root,
+    ExpectedOutcome, FILE_SYSTEMS, FileSystemKind, GroupParent, ProgramBounds, Recipe, ShellProgram, check_stack_can_be_cut, is_root,
     parse_recipes, recipes, run_tool_for_output,
 };
 use seekwise::error::Diagnostic;
@@ -113,6 +113,25 @@ impl CrashPlan {
         match needed.into_iter().find(|program| !is_installed(program)) {
             Some(program) => Err(CommandError::new(format!("`{program}`: not found; expected it in PATH"))),
             None => Ok(()),
+        }
+    }
+
+    /// The program and its version, as the recipe's command prints them in its first line; `None` without such a command.
+    pub fn read_version(
+        &self,
+        groups: &GroupParent,
+        bounds: ProgramBounds<'_>,
+    ) -> Result<Option<String>, CommandError> {
+        let Some(command) = &self.recipe.version else { return Ok(None) };
+        let ended = ShellProgram { command, environment: self.environment.clone(), groups, bounds }.run();
+        let ended = ended.map_err(CommandError::new)?;
+        match ended.printed.lines().next().map(str::trim).filter(|line| ended.how.is_success() && !line.is_empty()) {
+            Some(line) => Ok(Some(line.to_owned())),
+            None => Err(CommandError::new(format!(
+                "the command of `version` {}: {}; expected a line with the program and its version",
+                ended.how,
+                ended.printed.trim()
+            ))),
         }
     }
 
@@ -244,7 +263,8 @@ pub fn print_recipes(args: &args::CrashArgs, files: &Files, json: bool) -> Comma
         json!({
             "name": recipe.name, "title": recipe.title, "needs": recipe.needs, "fs": recipe.fs, "size": recipe.size,
             "user": recipe.user, "env": recipe.env, "prepare": recipe.prepare, "workload": recipe.workload, "check": recipe.check,
-            "recover": recipe.recover,
+            "recover": recipe.recover, "version": recipe.version, "promises": recipe.promises,
+            "expect": recipe.expect.map(ExpectedOutcome::word),
             "may_lose_s": recipe.may_lose.seconds(),
             "set": recipe.set.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
         })
@@ -262,12 +282,15 @@ pub fn print_recipes(args: &args::CrashArgs, files: &Files, json: bool) -> Comma
         let user = recipe.user.as_deref().map_or(String::new(), |user| format!(" (programs run as {user})"));
         let prepare = recipe.prepare.as_deref().map(|text| section("Before", text)).unwrap_or_default();
         let recover = recipe.recover.as_deref().map(|text| section("Recovery", text)).unwrap_or_default();
+        let line = |heading: &str, text: Option<&str>| text.map(|text| format!("{heading}: {text}\n")).unwrap_or_default();
+        let promises = line("Promises", recipe.promises.as_deref());
+        let expect = line("Expected", recipe.expect.map(ExpectedOutcome::word));
         let may_lose = match recipe.may_lose.nanos {
             0 => String::new(),
             _ => format!("May lose: promises of the last {}\n", recipe.may_lose),
         };
         print_text(&format!(
-            "{}: {}\n\nFile system: {fs}{user}\nNeeds: {}\nSets: {set}\nTakes from the environment: {}\n{may_lose}{prepare}{}{recover}{}",
+            "{}: {}\n\nFile system: {fs}{user}\nNeeds: {}\nSets: {set}\nTakes from the environment: {}\n{promises}{expect}{may_lose}{prepare}{}{recover}{}",
             recipe.name,
             recipe.title,
             recipe.needs.join(", "),
@@ -281,9 +304,10 @@ pub fn print_recipes(args: &args::CrashArgs, files: &Files, json: bool) -> Comma
         print_json(&built_in.iter().map(recipe_json).collect::<Vec<_>>())?;
         return Ok(CommandAnswer::Done);
     }
-    let mut table = tables::new_table(["recipe", "what it shows"]);
+    let mut table = tables::new_table(["recipe", "mode", "promises to keep", "expected"]);
     for recipe in built_in {
-        table.add_row([recipe.name.as_str(), &recipe.title]);
+        let promises = recipe.promises.as_deref().unwrap_or_default();
+        table.add_row([recipe.name.as_str(), &recipe.title, promises, recipe.expect.map_or("", ExpectedOutcome::word)]);
     }
     print_text(&format!("{table}\n\n`seekwise crash --recipes --recipe NAME` shows one."))?;
     Ok(CommandAnswer::Done)

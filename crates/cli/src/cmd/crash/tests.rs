@@ -132,6 +132,7 @@ fn report() -> CrashReport {
     recorded.receipt.flushes = 9;
     let purposes = vec![(2, "the journal".to_owned())];
     CrashReport {
+        version: None,
         recorded,
         proof,
         outcome,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use seekwise::answer::ProgramVersion;
 use seekwise::crash::{
-    CheckProof, CrashFinding, CrashTrial, CrashVerdict, InstantReason, LostWrite, MinimalSet, NoticedChange,
+    CheckProof, CrashFinding, CrashTrial, CrashVerdict, ExpectedOutcome, InstantReason, LostWrite, MinimalSet, NoticedChange,
     ShrinkResult, landing_time,
 };
 use seekwise::pictures::Page;
@@ -131,7 +131,8 @@ fn report_paragraphs(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRep
     let tried = outcome.tried.len();
     let checked =
         format!("Checked: the {} different media among {tried}. {}", outcome.checked, disk_verdict(args, report));
-    let mut paragraphs = vec![checked, weighting_text(plan, report), proof_text(&report.proof)];
+    let mut paragraphs = expectation_text(plan, report).into_iter().collect::<Vec<_>>();
+    paragraphs.extend([checked, weighting_text(plan, report), proof_text(&report.proof)]);
     for (verdict, (state, _)) in &outcome.first {
         if let Some(tried) = outcome.tried.iter().find(|tried| tried.state == *state) {
             paragraphs.push(format!("The first {}: {}.", verdict.words(), trial_text(tried)));
@@ -154,6 +155,25 @@ fn report_paragraphs(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRep
     }
     paragraphs.extend(report.recoveries.iter().flat_map(|recoveries| recovery::paragraphs(args, recoveries, width)));
     paragraphs
+}
+
+/// The program with its version, its promise, and whether the cuts came out as its documentation leads one to expect.
+fn expectation_text(plan: &CrashPlan, report: &CrashReport) -> Option<String> {
+    let promises = plan.recipe.promises.as_ref().map(|words| format!("It promises to keep {words}."));
+    let bad = count_bad(report);
+    let outcome = plan.recipe.expect.map(|expected| match (expected, expected.is_met_by(bad)) {
+        (ExpectedOutcome::Kept, true) => "The cuts agree: nothing that it promised was lost or damaged.".to_owned(),
+        (ExpectedOutcome::Kept, false) => "The cuts disagree: some lost or damaged what it promised.".to_owned(),
+        (ExpectedOutcome::Broken, true) => {
+            "As expected of this mode, some cuts lost or damaged what it had acknowledged.".to_owned()
+        }
+        (ExpectedOutcome::Broken, false) => {
+            "Losses are expected of this mode, but no cut showed one: try more cuts, or --orders 4.".to_owned()
+        }
+    });
+    let version = report.version.as_ref().map(|version| format!("The program: {version}."));
+    let sentences: Vec<String> = [version, promises, outcome].into_iter().flatten().collect();
+    (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
 /// The columns of the table of outcomes, each with the reasons for instants of cuts that it counts.
@@ -388,10 +408,12 @@ pub fn report_json(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRepor
     let late = report.worst.as_ref().and_then(|worst| worst.received_later.as_ref());
     let ProgramVersion { version, build } = ProgramVersion::current();
     json!({
-        "target": plan.target, "recipe": args.recipe, "fs": plan.recipe.fs, "seed": args.seed, "speed": args.speed,
+        "target": plan.target, "recipe": args.recipe, "program": report.version, "fs": plan.recipe.fs, "seed": args.seed, "speed": args.speed,
         "set": args.set.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>(),
         "elapsed_s": to_seconds(to) - to_seconds(from), "writes": outcome.writes.len(),
         "flushes": report.recorded.receipt.flushes, "promises": report.recorded.history.promises_until(to).count(),
+        "promised": plan.recipe.promises, "expect": plan.recipe.expect.map(ExpectedOutcome::word),
+        "as_expected": plan.recipe.expect.map(|expected| expected.is_met_by(count_bad(report))),
         "may_lose_s": plan.recipe.may_lose.seconds(), "check_tried": proof_json(&report.proof),
         "weighting": weighting_json(args, report), "partial_cuts": outcome.partial,
         "cuts": modelled_trials(report).count(), "orders": other_order_trials(report).count(), "checked": outcome.checked,
@@ -413,6 +435,14 @@ fn example_json(tried: &CrashTrial) -> Value {
         "at_s": to_seconds(tried.case.at), "instant": tried.case.why, "order": tried.case.order,
         "promises": tried.case.promises, "verdict": tried.finding.verdict, "words": tried.finding.words,
     })
+}
+
+/// Bad media of all cuts, those of recoveries included.
+fn count_bad(report: &CrashReport) -> usize {
+    let levels = report.recoveries.iter().flat_map(|recoveries| &recoveries.results.levels);
+    let of_recoveries: usize =
+        levels.map(|level| level.failed + level.tried.iter().filter(|tried| tried.is_bad()).count()).sum();
+    of_recoveries + report.outcome.tried.iter().filter(|tried| tried.is_bad()).count()
 }
 
 /// The cause of a bad medium.
