@@ -229,6 +229,45 @@ fn a_bare_disk_needs_no_root() {
     assert!(out.contains("lost after a promise") && out.contains("is enough"), "{out}");
 }
 
+/// A layer that passes flushes on is not accused; one that drops them is named, and not the program or the disk; a program that sends no
+/// flush is named itself.
+#[test]
+fn a_layer_that_drops_flushes_is_named() {
+    let is_lacking = |program: &&&str| {
+        !Command::new("sh").args(["-c", &format!("command -v {program}")]).output().is_ok_and(|it| it.status.success())
+    };
+    if let Some(program) = ["qemu-io", "nbdkit", "stdbuf"].iter().find(is_lacking) {
+        println!("skipped, a layer before the disk: there is no {program}");
+        return;
+    }
+    let run = |proxy: &str, more: &[&str]| {
+        let layer = format!("exec nbdkit -f -U $SEEKWISE_LAYER {proxy}");
+        let words = ["--on", "cheetah-15k.4", "--recipe", "raw-flush", "--cuts", "20", "--json", "--layer", &layer];
+        let settled = ["--set", "drive.cache.destage_idle_ms=10000", "--env", "RECORDS=40"];
+        let (code, out, err) = run_crash(&[&words[..], &settled, more].concat());
+        (code, serde_json::from_str::<Value>(&out).unwrap_or_else(|why| panic!("{why}: {out}\n{err}")))
+    };
+    const HONEST: &str = "nbd uri=\"$SEEKWISE_URI\"";
+    let (code, honest) = run(HONEST, &[]);
+    assert_eq!((code, &honest["layer"]["verdict"]), (0, &"honest".into()), "{honest}");
+    assert!(honest["layer"]["arrived"].as_u64() >= honest["layer"]["needed"].as_u64(), "{honest}");
+    let (code, liar) = run("--filter=fua nbd fuamode=discard uri=\"$SEEKWISE_URI\"", &[]);
+    assert_eq!((code, &liar["layer"]["verdict"]), (1, &"drops_flushes".into()), "{liar}");
+    assert_eq!((&liar["layer"]["needed"], &liar["layer"]["arrived"]), (&40.into(), &0.into()), "{liar}");
+    assert_eq!(liar["disk_broke"], 0, "{liar}");
+    // qemu-io flushes when it ends by itself.
+    let silent = "{ i=1; while [ $i -le 40 ]; do at=$((i * 4096)); echo \"write -q -P $((i % 255 + 1)) $at 4096\"; echo \"read $at 512\"; \
+                  i=$((i + 1)); done; echo abort; } | stdbuf -oL qemu-io -t writeback -f raw \"$SEEKWISE_URI\" \
+                  | sed -un 's/.* at offset \\([0-9]*\\)$/record \\1/p'";
+    let (code, silent) = run(HONEST, &["--workload", silent]);
+    assert_eq!((code, &silent["layer"]["verdict"]), (1, &"program_never_flushed".into()), "{silent}");
+    let (code, _, err) =
+        run_crash(&["--on", "cheetah-15k.4", "--recipe", "raw-flush", "--layer", "echo no such proxy; exit 3"]);
+    assert!(code == 2 && err.contains("ended with exit code 3") && err.contains("no such proxy"), "{err}");
+    let (code, _, err) = run_crash(&["--on", "cheetah-15k.4", "--recipe", "sqlite-wal-full", "--layer", "true"]);
+    assert!(code == 2 && err.contains("--layer stands before the bare disk"), "{err}");
+}
+
 /// Runs `crash` with forty cuts of this workload and check.
 fn crash_with_log(fs: &str, work: &str, check: &str, more: &[&str]) -> (i32, String, String) {
     let words = ["--on", "barracuda-7200.7", "--fs", fs, "--workload", work, "--check", check, "--cuts", "40"];

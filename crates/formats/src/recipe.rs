@@ -112,8 +112,8 @@ const TEXTS: &[(&str, &str)] = &[
 
 /// Keys of a file.
 const KEYS: [&str; 15] = [
-    "title", "needs", "fs", "size", "user", "env", "prepare", "workload", "check", "recover", "version", "promises", "expect",
-    "may_lose", "variant",
+    "title", "needs", "fs", "size", "user", "env", "prepare", "workload", "check", "recover", "version", "promises",
+    "expect", "may_lose", "variant",
 ];
 
 /// Keys of a variant.
@@ -308,7 +308,10 @@ mod tests {
         assert_eq!(a.set, [("MODE".to_owned(), "x".to_owned())]);
         assert_eq!((b.fs.as_deref(), b.workload.as_str(), b.set.len()), (Some("ext4:barrier=0"), "w", 0));
         assert_eq!((a.may_lose.nanos, b.may_lose.nanos), (0, 1_000_000_000));
-        assert_eq!((a.expect, b.expect, b.promises.as_deref()), (None, Some(ExpectedOutcome::Broken), Some("a second")));
+        assert_eq!(
+            (a.expect, b.expect, b.promises.as_deref()),
+            (None, Some(ExpectedOutcome::Broken), Some("a second"))
+        );
     }
 
     #[test]

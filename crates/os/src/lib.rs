@@ -24,6 +24,7 @@
 //! | [`null`] | a place that answers each request at once |
 //! | [`remote`] | places behind a connection |
 //! | [`places`] | the list of places in real time |
+//! | `layer_tap` | a proxy between a program and the disk, and the flushes that the program sends to it |
 //! | [`session`] | records the session of a program on a modelled disk |
 //!
 //! Only this crate reads a clock ([`clock`]) or has sockets ([`serve`]) and devices ([`real`], [`audit`]).
@@ -52,6 +53,8 @@ pub mod clock;
 pub mod image_checker;
 #[cfg(target_os = "linux")]
 pub mod kernel;
+#[cfg(target_os = "linux")]
+mod layer_tap;
 pub mod live;
 mod measured_place;
 #[cfg(target_os = "linux")]

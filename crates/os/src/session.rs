@@ -28,6 +28,8 @@ use crate::kernel::{
     ExitCause, FileSystemKind, GroupParent, LoopDevice, MountedFileSystem, ProgramBounds, ShellProgram, unmount_lazily,
     unmount_when_free,
 };
+pub use crate::layer_tap::SentRequests;
+use crate::layer_tap::run_behind_layer;
 use crate::live::{DiskMessage, DiskOrder, Inbox, LiveDisk, MemoryRoom};
 use crate::nbd::Export;
 use crate::outputs::create_like_parent;
@@ -49,6 +51,8 @@ pub struct ProgramSession<'a> {
     pub base: Option<&'a Path>,
     /// The file system in this content.
     pub file_system: Option<&'a FileSystemKind>,
+    /// A command that serves the bare disk to the program: an NBD proxy, whose flushes are counted on both sides.
+    pub layer: Option<&'a str>,
     /// The program, for a shell; empty if a recovery is a mount alone.
     pub command: &'a str,
     /// Variables of its environment, besides those of the session and of every program.
@@ -70,6 +74,8 @@ pub struct SessionRecord {
     pub receipt: Receipt,
     /// Contents of the files that the program changed, when it had ended.
     pub pages: FilePages,
+    /// The requests that the program sent to the layer before the disk, if there is one.
+    pub sent: Option<SentRequests>,
 }
 
 /// Record of a recovery.
@@ -104,11 +110,14 @@ fn send_mark(inbox: &Inbox, mark: HistoryMark) {
 impl ProgramSession<'_> {
     /// Runs the program and records it. Errors are those of the system, and of a program that failed.
     pub fn record(&self) -> io::Result<SessionRecord> {
-        let (pages, history, receipt) = self.serve_during(|disk| match self.file_system {
-            None => self.run_workload(self.environment(disk), disk).map(|()| FilePages::default()),
-            Some(file_system) => self.with_served_file(disk, |file| self.run_mounted_workload(file_system, file, disk)),
+        let ((pages, sent), history, receipt) = self.serve_during(|disk| match self.file_system {
+            None => self.run_on_bare_disk(disk).map(|sent| (FilePages::default(), sent)),
+            Some(file_system) => {
+                let run = |file: &Path| self.run_mounted_workload(file_system, file, disk);
+                self.with_served_file(disk, run).map(|pages| (pages, None))
+            }
         })?;
-        Ok(SessionRecord { pages, history: Arc::new(history), receipt })
+        Ok(SessionRecord { pages, sent, history: Arc::new(history), receipt })
     }
 
     /// Recovers from the content with which the disk begins, and records it: mounts the file system, runs the program, which opens its data
@@ -189,6 +198,20 @@ impl ProgramSession<'_> {
             }
         });
         done.and_then(|done| unmounted.map(|()| done))
+    }
+
+    /// Runs the program on the bare disk, behind the layer if there is one.
+    fn run_on_bare_disk(&self, served: &ServedDisk) -> io::Result<Option<SentRequests>> {
+        let mut environment = self.environment(served);
+        let Some(command) = self.layer else { return self.run_workload(environment, served).map(|()| None) };
+        let layer =
+            ShellProgram { command, environment: environment.clone(), groups: self.groups, bounds: self.bounds };
+        let ran = run_behind_layer(layer, self.folder, |tap| {
+            environment.retain(|(name, _)| name != "SEEKWISE_URI");
+            environment.push(("SEEKWISE_URI".to_owned(), ListenAddress::Unix(tap.to_owned()).client_uri()));
+            self.run_workload(environment, served)
+        });
+        ran.map(|((), sent)| Some(sent))
     }
 
     /// Mounts the file system of the served disk, a file that is `base` in its content, and runs the program there.

@@ -48,7 +48,7 @@ pub use seekwise_os::kernel::{
     run_tool_for_output,
 };
 #[cfg(target_os = "linux")]
-pub use seekwise_os::session::{ProgramSession, SessionRecord};
+pub use seekwise_os::session::{ProgramSession, SentRequests, SessionRecord};
 
 /// Checks of media, and data that a disk was not given.
 #[cfg(target_os = "linux")]

@@ -80,6 +80,10 @@ pub struct CrashArgs {
     /// With --depth: run the model's time during recoveries this many times as fast as real time [default: 10].
     #[arg(long, value_name = "N", value_parser = parse_speed)]
     pub recovery_speed: Option<f64>,
+    /// A shell command that stands between workload and bare disk: an NBD proxy of SEEKWISE_URI that serves at the Unix socket
+    /// SEEKWISE_LAYER. The answer says whether it drops the workload's flushes.
+    #[arg(long, value_name = "CMD")]
+    pub layer: Option<String>,
     /// Pass an environment variable to workload, check and --prepare, or set it for them; may be repeated. Always
     /// passed: PATH, HOME, USER, LOGNAME, SHELL, LANG, LANGUAGE, LC_*, TERM, TZ, TMPDIR, and the recipe's variables.
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = parse_variable)]

@@ -1,6 +1,7 @@
 //! `seekwise crash`: runs real software on a modelled disk once and records its requests, then makes the media that power cuts at many
 //! instants would have left, and runs a check on each: was anything lost that the software had promised?
 
+mod layer;
 pub(super) mod plan;
 mod recovery;
 #[cfg(test)]
@@ -113,6 +114,7 @@ fn run_experiment(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -
         speed: args.speed,
         base: base.map(|(base, _)| base),
         file_system: base.map(|(_, file_system)| file_system),
+        layer: args.layer.as_deref(),
         command: &plan.recipe.workload,
         set: &plan.environment,
         groups,

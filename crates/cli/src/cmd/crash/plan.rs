@@ -5,8 +5,8 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use seekwise::crash::{
-    ExpectedOutcome, FILE_SYSTEMS, FileSystemKind, GroupParent, ProgramBounds, Recipe, ShellProgram, check_stack_can_be_cut, is_root,
-    parse_recipes, recipes, run_tool_for_output,
+    ExpectedOutcome, FILE_SYSTEMS, FileSystemKind, GroupParent, ProgramBounds, Recipe, ShellProgram,
+    check_stack_can_be_cut, is_root, parse_recipes, recipes, run_tool_for_output,
 };
 use seekwise::error::Diagnostic;
 use seekwise::leftovers::FOLDER;
@@ -86,6 +86,11 @@ impl CrashPlan {
                 return Err(CommandError::new("--prepare, --size and --user need a file system; expected --fs ext4"));
             }
             None => {}
+            Some(_) if args.layer.is_some() => {
+                return Err(CommandError::new(
+                    "--layer stands before the bare disk; expected a workload that uses SEEKWISE_URI, without --fs",
+                ));
+            }
             Some(_) if !is_root() => {
                 return Err(CommandError::new(
                     "mounting a file system needs root; expected root, or a workload for the raw disk without --fs",
@@ -282,8 +287,9 @@ pub fn print_recipes(args: &args::CrashArgs, files: &Files, json: bool) -> Comma
         let user = recipe.user.as_deref().map_or(String::new(), |user| format!(" (programs run as {user})"));
         let prepare = recipe.prepare.as_deref().map(|text| section("Before", text)).unwrap_or_default();
         let recover = recipe.recover.as_deref().map(|text| section("Recovery", text)).unwrap_or_default();
-        let line = |heading: &str, text: Option<&str>| text.map(|text| format!("{heading}: {text}\n")).unwrap_or_default();
-        let promises = line("Promises", recipe.promises.as_deref());
+        let line =
+            |heading: &str, text: Option<&str>| text.map(|text| format!("{heading}: {text}\n")).unwrap_or_default();
+        let promises = line("Promise", recipe.promises.as_deref());
         let expect = line("Expected", recipe.expect.map(ExpectedOutcome::word));
         let may_lose = match recipe.may_lose.nanos {
             0 => String::new(),
@@ -304,7 +310,7 @@ pub fn print_recipes(args: &args::CrashArgs, files: &Files, json: bool) -> Comma
         print_json(&built_in.iter().map(recipe_json).collect::<Vec<_>>())?;
         return Ok(CommandAnswer::Done);
     }
-    let mut table = tables::new_table(["recipe", "mode", "promises to keep", "expected"]);
+    let mut table = tables::new_table(["recipe", "mode", "promise", "expected"]);
     for recipe in built_in {
         let promises = recipe.promises.as_deref().unwrap_or_default();
         table.add_row([recipe.name.as_str(), &recipe.title, promises, recipe.expect.map_or("", ExpectedOutcome::word)]);

@@ -127,8 +127,8 @@ fn report() -> CrashReport {
         early: vec![noticed("early a"), noticed("early b")],
     };
     let case = outcome.tried[2].clone();
-    let mut recorded =
-        SessionRecord { history: Arc::new(history), receipt: Default::default(), pages: Default::default() };
+    let history = Arc::new(history);
+    let mut recorded = SessionRecord { history, receipt: Default::default(), pages: Default::default(), sent: None };
     recorded.receipt.flushes = 9;
     let purposes = vec![(2, "the journal".to_owned())];
     CrashReport {

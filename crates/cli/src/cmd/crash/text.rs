@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use seekwise::answer::ProgramVersion;
 use seekwise::crash::{
-    CheckProof, CrashFinding, CrashTrial, CrashVerdict, ExpectedOutcome, InstantReason, LostWrite, MinimalSet, NoticedChange,
-    ShrinkResult, landing_time,
+    CheckProof, CrashFinding, CrashTrial, CrashVerdict, ExpectedOutcome, InstantReason, LostWrite, MinimalSet,
+    NoticedChange, ShrinkResult, landing_time,
 };
 use seekwise::pictures::Page;
 use seekwise::power_cut::{list_levels, list_settings};
@@ -14,7 +14,7 @@ use seekwise::time::Instant;
 use serde_json::{Value, json};
 
 use super::plan::CrashPlan;
-use super::{CrashReport, WorstMedium, recovery, unflushed};
+use super::{CrashReport, WorstMedium, layer, recovery, unflushed};
 use crate::args;
 use crate::screen::wrap_text;
 use crate::tables;
@@ -131,7 +131,8 @@ fn report_paragraphs(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRep
     let tried = outcome.tried.len();
     let checked =
         format!("Checked: the {} different media among {tried}. {}", outcome.checked, disk_verdict(args, report));
-    let mut paragraphs = expectation_text(plan, report).into_iter().collect::<Vec<_>>();
+    let expectation = expectation_text(plan, report);
+    let mut paragraphs: Vec<String> = expectation.into_iter().chain(layer::layer_text(args, report)).collect();
     paragraphs.extend([checked, weighting_text(plan, report), proof_text(&report.proof)]);
     for (verdict, (state, _)) in &outcome.first {
         if let Some(tried) = outcome.tried.iter().find(|tried| tried.state == *state) {
@@ -159,11 +160,11 @@ fn report_paragraphs(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRep
 
 /// The program with its version, its promise, and whether the cuts came out as its documentation leads one to expect.
 fn expectation_text(plan: &CrashPlan, report: &CrashReport) -> Option<String> {
-    let promises = plan.recipe.promises.as_ref().map(|words| format!("It promises to keep {words}."));
+    let promises = plan.recipe.promises.as_ref().map(|words| format!("Its promise: {words}."));
     let bad = count_bad(report);
     let outcome = plan.recipe.expect.map(|expected| match (expected, expected.is_met_by(bad)) {
-        (ExpectedOutcome::Kept, true) => "The cuts agree: nothing that it promised was lost or damaged.".to_owned(),
-        (ExpectedOutcome::Kept, false) => "The cuts disagree: some lost or damaged what it promised.".to_owned(),
+        (ExpectedOutcome::Kept, true) => "The cuts agree: nothing promised was lost or damaged.".to_owned(),
+        (ExpectedOutcome::Kept, false) => "The cuts disagree: some lost or damaged what was promised.".to_owned(),
         (ExpectedOutcome::Broken, true) => {
             "As expected of this mode, some cuts lost or damaged what it had acknowledged.".to_owned()
         }
@@ -425,6 +426,7 @@ pub fn report_json(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRepor
         "received_s": late.map(|late| to_seconds(late.0)), "not_given": late.map(|late| unflushed::files_json(&late.1)),
         "not_given_names": late.map(|late| unflushed::names_json(&late.1)),
         "recovery": report.recoveries.as_ref().map(|recoveries| recovery::recovery_json(args, recoveries)),
+        "layer": layer::layer_json(args, report),
         "files_left_out": report.recorded.pages.left_out, "warnings": plan.warnings, "version": version, "build": build,
     })
 }
