@@ -193,9 +193,10 @@ impl FileSystemKind {
             result = mount();
         }
         // A mount that was ended before it printed anything may have been made all the same.
-        result
-            .inspect_err(|_| unmount_lazily(folder))
-            .map(|_| MountedFileSystem { folder: Some(folder.to_owned()), _sole_mount: sole_mount })
+        result.inspect_err(|_| unmount_lazily(folder)).map(|_| {
+            let image = device.is_file().then(|| device.to_owned());
+            MountedFileSystem { folder: Some(folder.to_owned()), image, _sole_mount: sole_mount }
+        })
     }
 
     /// Locks all mounts of its images if the kernel mounts only one of several copies with one UUID at once: btrfs
@@ -246,12 +247,14 @@ const UNMOUNT_RETRIES: usize = 500;
 #[derive(Debug)]
 pub struct MountedFileSystem<'a> {
     folder: Option<PathBuf>,
+    /// The image file, if one is mounted.
+    image: Option<PathBuf>,
     _sole_mount: Option<MutexGuard<'a, ()>>,
 }
 
 impl MountedFileSystem<'_> {
-    /// Unmounts the file system. An error if somebody still uses it after five seconds; the mount then ends with its
-    /// last user.
+    /// Unmounts the file system and waits until the kernel has let go of its image. An error if somebody still uses it
+    /// after five seconds; the mount then ends with its last user.
     pub fn unmount(mut self) -> io::Result<()> {
         let Some(folder) = self.folder.take() else { return Ok(()) };
         unmount_when_free(&folder).map_err(|error| {
@@ -262,7 +265,8 @@ impl MountedFileSystem<'_> {
                 true => error,
                 false => io::Error::other(format!("{error} It is held by process {}", described.join(", "))),
             }
-        })
+        })?;
+        self.image.take().map_or(Ok(()), |image| wait_until_released(&image))
     }
 }
 
@@ -272,6 +276,25 @@ impl Drop for MountedFileSystem<'_> {
             unmount_lazily(&folder);
         }
     }
+}
+
+/// Waits until no loop device has this image. On a busy machine `umount` may return before the kernel has closed the file
+/// system: its log is not clean yet, and a checker would call it damaged.
+fn wait_until_released(image: &Path) -> io::Result<()> {
+    for _ in 0..UNMOUNT_RETRIES {
+        if !has_loop_device(image, Path::new("/sys/block")) {
+            return Ok(());
+        }
+        sleep_10_ms();
+    }
+    Err(io::Error::other(format!("{}: still attached five seconds after it was unmounted", image.display())))
+}
+
+/// True if a loop device in the folder of all block devices has this image.
+fn has_loop_device(image: &Path, block_devices: &Path) -> bool {
+    let Ok(devices) = std::fs::read_dir(block_devices) else { return false };
+    let backing_file = |device: std::fs::DirEntry| std::fs::read_to_string(device.path().join("loop/backing_file"));
+    devices.flatten().filter_map(|device| backing_file(device).ok()).any(|file| Path::new(file.trim_end()) == image)
 }
 
 /// Unmounts a folder, and tries again while it is busy: five seconds at most.
@@ -296,6 +319,17 @@ pub fn unmount_lazily(folder: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_image_is_in_use_as_long_as_a_loop_device_has_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = folder.path().join("loop3/loop");
+        std::fs::create_dir_all(&device).unwrap();
+        std::fs::create_dir(folder.path().join("vda")).unwrap();
+        std::fs::write(device.join("backing_file"), "/dev/shm/x/image\n").unwrap();
+        let is_used = |image: &str| has_loop_device(Path::new(image), folder.path());
+        assert!(is_used("/dev/shm/x/image") && !is_used("/dev/shm/x/image2") && !is_used("/dev/shm/x"));
+    }
 
     #[test]
     fn the_first_fault_is_no_heading() {
