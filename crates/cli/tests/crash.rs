@@ -523,7 +523,10 @@ fn recipes_are_listed_and_shown_and_files_of_them_read() {
     std::fs::write(&file, "workload = 'true'\ncheck = 'true'\n[variant.a]\n[variant.b]\nsett = { A = '1' }\n").unwrap();
     let (code, _, err) = run_crash(&["--on", "cheetah-15k.4", "--recipe", name]);
     assert!(
-        code == 2 && err.contains(":5: `sett`: unknown key; expected title, fs, promises, expect, may_lose, set; did you mean `set`?"),
+        code == 2
+            && err.contains(
+                ":5: `sett`: unknown key; expected title, fs, promises, expect, may_lose, set; did you mean `set`?"
+            ),
         "{err}"
     );
     std::fs::write(&file, "workload = 'true'\ncheck = 'true'\n[variant.a]\n[variant.b]\n").unwrap();
