@@ -200,10 +200,9 @@ impl FileSystemKind {
             result = mount();
         }
         // A mount that was ended before it printed anything may have been made all the same.
-        result.inspect_err(|_| unmount_lazily(folder)).map(|_| {
-            let image = device.is_file().then(|| device.to_owned());
-            MountedFileSystem { folder: Some(folder.to_owned()), image, _sole_mount: sole_mount }
-        })
+        result
+            .inspect_err(|_| unmount_lazily(folder))
+            .map(|_| MountedFileSystem { folder: Some(folder.to_owned()), _sole_mount: sole_mount })
     }
 
     /// Locks all mounts of its images if the kernel mounts only one of several copies with one UUID at once: btrfs
