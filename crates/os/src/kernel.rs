@@ -46,7 +46,7 @@ pub fn is_root() -> bool {
 }
 
 /// Sleeps for ten milliseconds.
-fn sleep_10_ms() {
+pub(crate) fn sleep_10_ms() {
     let (_sender, receiver) = channel::<()>();
     let _ = receiver.recv_timeout(Duration::from_millis(10));
 }

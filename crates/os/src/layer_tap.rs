@@ -12,9 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
 
-use crate::kernel::{ExitCause, ShellProgram};
+use crate::kernel::{ExitCause, ShellProgram, sleep_10_ms};
 use crate::nbd::wire::{FUA, HEAD, NbdCommand, OPTIONS, RequestHead};
 
 /// The durable requests that a program sent to a layer.
@@ -22,7 +21,7 @@ use crate::nbd::wire::{FUA, HEAD, NbdCommand, OPTIONS, RequestHead};
 pub struct SentRequests {
     /// Writes, of bytes or zeroes.
     pub writes: u64,
-    /// Flushes.
+    /// Flushes, with or without something to flush.
     pub flushes: u64,
     /// Writes with FUA.
     pub forced: u64,
@@ -147,23 +146,21 @@ pub fn run_behind_layer<T>(
     })
 }
 
-/// Limit of the wait for a layer's socket, and the pause between looks: a proxy begins in some milliseconds.
-const READY_LIMIT: Duration = Duration::from_secs(20);
-const READY_PAUSE: Duration = Duration::from_millis(20);
+/// Looks for a layer's socket, 10 ms apart: twenty seconds in all, and a proxy begins in some milliseconds.
+const READY_LOOKS: usize = 2000;
 
 /// Waits until the layer's socket takes connections.
 fn wait_for_layer(socket: &Path, has_ended: impl Fn() -> bool) -> io::Result<()> {
-    for _ in 0..READY_LIMIT.as_millis() / READY_PAUSE.as_millis() {
+    for _ in 0..READY_LOOKS {
         if socket.exists() {
             return Ok(());
         }
         if has_ended() {
             return Err(io::Error::other("ended; expected a proxy that serves until it is ended"));
         }
-        thread::sleep(READY_PAUSE);
+        sleep_10_ms();
     }
-    let waited = READY_LIMIT.as_secs();
-    Err(io::Error::other(format!("--layer: nothing serves at SEEKWISE_LAYER after {waited} s; expected a proxy there")))
+    Err(io::Error::other("--layer: nothing serves at SEEKWISE_LAYER after 20 s; expected a proxy there"))
 }
 
 /// Accepts clients until all is over; each gets a connection of its own to the layer.
