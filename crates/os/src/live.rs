@@ -25,7 +25,7 @@ use std::sync::mpsc::Sender;
 
 use seekwise_disk::block::setting::LayerSetting;
 use seekwise_disk::block::{Completion, Control, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
-use seekwise_disk::history::{HistoryEvent, WriteData};
+use seekwise_disk::history::HistoryEvent;
 use seekwise_disk::slab::Slab;
 use seekwise_disk::stack::Stack;
 use seekwise_disk::time::{Instant, Span};
@@ -37,7 +37,7 @@ use self::clients::{ClientRequest, Clients};
 pub use self::clients::{Connection, Inbox, Messages, create_inbox};
 use self::content::DiskContent;
 pub use self::disk_request::{Caller, CallerAnswer, DiskRequest, ReplyTo};
-use self::disk_request::{nbd_error, request_kind};
+use self::disk_request::{nbd_error, request_kind, write_data};
 pub use self::memory_limits::MemoryRoom;
 pub use self::orders::{DiskOrder, OrderReply};
 use self::stalls::StallWatch;
@@ -786,18 +786,5 @@ impl LiveDisk {
                 Ok(self.receipt_so_far())
             }
         }
-    }
-}
-
-/// Returns the data of a write for these sectors; takes them from the request if they are all of its data.
-fn write_data(request: &mut DiskRequest, lba: u64, sectors: u64) -> WriteData {
-    let from = ((lba - request.head.offset / SECTOR) * SECTOR) as usize;
-    let length = (sectors * SECTOR) as usize;
-    match request.head.command {
-        NbdCommand::WriteZeroes => {
-            WriteData::Zeroes { bytes: sectors * SECTOR, allocated: request.head.flags & wire::NO_HOLE != 0 }
-        }
-        _ if length == request.data.len() => WriteData::Bytes(std::mem::take(&mut request.data)),
-        _ => WriteData::Bytes(request.data[from..from + length].to_vec()),
     }
 }

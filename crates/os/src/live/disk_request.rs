@@ -3,10 +3,11 @@
 use std::io;
 
 use seekwise_disk::block::{SECTOR, Status};
+use seekwise_disk::history::WriteData;
 use seekwise_run::receipt::demand::RequestKind;
 
 use crate::bytes::{Bytes, UnreadableSector};
-use crate::nbd::wire::{NbdCommand, RequestHead, error};
+use crate::nbd::wire::{self, NbdCommand, RequestHead, error};
 
 /// A valid request: within the disk's bounds, of whole sectors.
 #[derive(Debug)]
@@ -105,5 +106,18 @@ pub(super) fn nbd_error(status: Status) -> u32 {
         Status::OutOfRange => error::NO_SPACE,
         Status::Unsupported => error::UNSUPPORTED,
         _ => error::IO,
+    }
+}
+
+/// Returns the data of a write for these sectors; takes them from the request if they are all of its data.
+pub(super) fn write_data(request: &mut DiskRequest, lba: u64, sectors: u64) -> WriteData {
+    let from = ((lba - request.head.offset / SECTOR) * SECTOR) as usize;
+    let length = (sectors * SECTOR) as usize;
+    match request.head.command {
+        NbdCommand::WriteZeroes => {
+            WriteData::Zeroes { bytes: sectors * SECTOR, allocated: request.head.flags & wire::NO_HOLE != 0 }
+        }
+        _ if length == request.data.len() => WriteData::Bytes(std::mem::take(&mut request.data)),
+        _ => WriteData::Bytes(request.data[from..from + length].to_vec()),
     }
 }

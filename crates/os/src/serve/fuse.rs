@@ -498,7 +498,12 @@ mod tests {
         wire.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         let (inbox, disk) = create_inbox().unwrap();
         let requester = FuseRequester { inbox, bytes: 1 << 20, sector: 512 };
-        let folder = FuseDisk { requester, max_background: 12, owner: FolderOwner { user: 1000, group: 100 } };
+        let folder = FuseDisk {
+            requester,
+            max_background: 12,
+            caching: FileCaching::Direct,
+            owner: FolderOwner { user: 1000, group: 100 },
+        };
         let version = [&7u32.to_ne_bytes()[..], &40u32.to_ne_bytes(), &[0; 56]].concat();
         wire.send(&request(INIT, INodeNo(0), &version)).unwrap();
         let session = Session::from_fd(folder, theirs.into(), SessionACL::All, Config::default()).unwrap();
