@@ -170,16 +170,34 @@ pub fn kill_other_processes(spared: &[u32]) {
 mod tests {
     use super::*;
 
+    /// The name is the process's, so one test has them all.
     #[test]
-    fn a_lifeline_is_there_as_long_as_its_process() {
+    fn a_lifeline_is_there_as_long_as_its_process_has_it() {
         let lifeline = Lifeline::open().unwrap();
         let connect = |name: &str| UnixStream::connect_addr(&SocketAddr::from_abstract_name(name).unwrap());
         let mut stream = connect(&lifeline.name).unwrap();
         assert!(Lifeline::open().is_err(), "a name is taken once");
         let name = lifeline.name.clone();
         drop(lifeline);
-        assert!(stream.read(&mut [0]).is_ok_and(|length| length == 0) || stream.read(&mut [0]).is_err());
+        assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)), "nobody is there any more");
         assert!(connect(&name).is_err());
+        let lifeline = Lifeline::open().unwrap();
+        let words = |right| {
+            let command = lifeline.command_in_namespaces(Path::new("/bin/true"), &["exec".into()], right);
+            command.get_args().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>()
+        };
+        let has_users = |right| words(right).iter().any(|word| word == "--user");
+        assert_eq!([MountRight::System, MountRight::OwnUsers].map(has_users), [false, true]);
+    }
+
+    #[test]
+    fn only_rights_of_our_own_namespaces_are_given_up() {
+        let program = |right| {
+            let command = command_without_rights(&["ls".into(), "-l".into()], right);
+            (command.get_program().to_owned(), command.get_args().last().map(OsStr::to_owned))
+        };
+        assert_eq!(program(MountRight::System), ("ls".into(), Some("-l".into())));
+        assert_eq!(program(MountRight::OwnUsers), ("setpriv".into(), Some("-l".into())));
     }
 
     #[test]
@@ -188,18 +206,5 @@ mod tests {
         fs::write(folder.path().join("file"), "mine").unwrap();
         let why = mount_private_folder(Some(folder.path()), ProgramBounds::thirty_seconds()).unwrap_err();
         assert!(why.to_string().ends_with("expected an empty folder"), "{why}");
-    }
-
-    #[test]
-    fn a_user_gets_a_namespace_of_users() {
-        let lifeline = Lifeline::open().unwrap();
-        let words = |right| {
-            let command = lifeline.command_in_namespaces(Path::new("/bin/true"), &["exec".into()], right);
-            command.get_args().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>()
-        };
-        let has_users = |right| words(right).iter().any(|word| word == "--user");
-        assert_eq!([MountRight::System, MountRight::OwnUsers].map(has_users), [false, true]);
-        let plain = command_without_rights(&["ls".into(), "-l".into()], MountRight::System);
-        assert_eq!((plain.get_program(), plain.get_args().count()), (OsStr::new("ls"), 1));
     }
 }
