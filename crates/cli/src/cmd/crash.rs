@@ -7,6 +7,7 @@ mod recovery;
 #[cfg(test)]
 mod tests;
 mod text;
+mod timeline;
 mod unflushed;
 
 use std::ffi::OsString;

@@ -249,3 +249,17 @@ fn json_of_a_session_by_hand_has_its_own_figures() {
     }
     assert_equals_file("lost.json", &serde_json::to_string_pretty(&value).unwrap());
 }
+
+/// The cut is at 61 ms. Of the report's writes 2 and 4 are the fewest; 4 came after the cut, and is shown in its place.
+#[test]
+fn the_timeline_has_the_cut_between_its_events() {
+    let report = report();
+    let rows = timeline::rows(&report, report.worst.as_ref().unwrap());
+    let at =
+        |words: &str| rows.iter().position(|row| row[2].contains(words)).unwrap_or_else(|| panic!("{words}: {rows:?}"));
+    let order = ["flush", "promise: one", "promise: two", "the power fails"].map(at);
+    assert!(order.is_sorted(), "{rows:?}");
+    assert_eq!(rows[at("the power fails")][..2], ["0.061000", "+0.000"]);
+    assert!(rows[at("promise: two")][1] == "-1.000" && rows[at("write 2 ")][2].contains("LOST"), "{rows:?}");
+    assert_eq!(rows.iter().filter(|row| row[2] == "the power fails").count(), 1);
+}

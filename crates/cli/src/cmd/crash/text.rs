@@ -14,7 +14,7 @@ use seekwise::time::Instant;
 use serde_json::{Value, json};
 
 use super::plan::CrashPlan;
-use super::{CrashReport, WorstMedium, layer, recovery, unflushed};
+use super::{CrashReport, WorstMedium, layer, recovery, timeline, unflushed};
 use crate::args;
 use crate::screen::wrap_text;
 use crate::tables;
@@ -115,6 +115,10 @@ pub fn report_page(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRepor
     if let Some(recoveries) = &report.recoveries {
         let (heads, rows) = recovery::levels_table(&report.outcome, &recoveries.results).headings_and_rows();
         page.add_table("Cuts of recoveries", &heads, rows);
+    }
+    if let Some(worst) = &report.worst {
+        let heading = format!("Around the cut at {:.6} s", to_seconds(worst.tried.case.at));
+        page.add_table(&heading, &timeline::heads(), timeline::rows(report, worst));
     }
     page.add_paragraph(&session_sentence(args, plan, report));
     let paragraphs = report_paragraphs(args, plan, report, PAGE_WIDTH);
