@@ -167,8 +167,6 @@ pub struct LiveDisk {
     /// How long the thread waited, by the clock.
     idle: Span,
     stall_watch: Option<StallWatch>,
-    /// Whether the device keeps time, so that its thread must wake at instants of the model.
-    has_deadlines: bool,
     /// An error of the image or the recorder, which ends the disk.
     failure: Option<io::Error>,
     recorder: Option<DiskRecorder>,
@@ -203,7 +201,6 @@ impl LiveDisk {
             latencies: LatencyRecorder::default(),
             idle: Span::ZERO,
             stall_watch: None,
-            has_deadlines: true,
             failure: None,
             recorder: None,
             chronicle: None,
@@ -214,12 +211,6 @@ impl LiveDisk {
     pub fn with_path_cost(mut self, cost: Option<PathCost>) -> LiveDisk {
         self.receipt.path = cost;
         self
-    }
-
-    /// Leaves its thread an ordinary one, for a device that answers at once. A thread with real-time priority interrupts a
-    /// client on its processor at the first of the two messages that make a write, and at the first of many requests.
-    pub fn without_deadlines(self) -> LiveDisk {
-        LiveDisk { has_deadlines: false, ..self }
     }
 
     /// Sets limits of memory: writes beyond them are answered with an error. To be called after
@@ -292,7 +283,7 @@ impl LiveDisk {
     /// Serves until it is told to stop, then switches off in order. Errors are those of the image's file and of the
     /// recorder.
     pub fn run(mut self, messages: &mut Messages) -> io::Result<Receipt> {
-        self.receipt.precedence = self.has_deadlines && take_real_time_priority();
+        self.receipt.precedence = take_real_time_priority();
         self.stall_watch = Some(StallWatch::begin(self.clock));
         let ended = self.serve_messages(messages);
         self.receipt.stalls = self.stall_watch.take().map_or_else(Stalls::default, StallWatch::end);

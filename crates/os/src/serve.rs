@@ -505,23 +505,6 @@ mod tests {
         assert_eq!(receipt.attendance.most, 1);
     }
 
-    #[cfg(unix)]
-    #[test]
-    fn a_device_that_answers_at_once_takes_no_real_time_priority() {
-        use crate::null::NullDevice;
-        let permitted = thread::spawn(take_real_time_priority).join().unwrap();
-        for has_deadlines in [true, false] {
-            let running = thread::spawn(move || {
-                let (inbox, mut messages) = create_inbox().unwrap();
-                inbox.send(DiskMessage::Stop).unwrap();
-                let disk = LiveDisk::new(Box::new(NullDevice::new()), Bytes::default(), 1.0, None);
-                let disk = if has_deadlines { disk } else { disk.without_deadlines() };
-                disk.run(&mut messages).unwrap()
-            });
-            assert_eq!(running.join().unwrap().precedence, has_deadlines && permitted, "{has_deadlines}");
-        }
-    }
-
     #[test]
     fn orders_are_read_or_refused() {
         assert_eq!(parse_order("cut "), Ok(DiskOrder::Cut));

@@ -73,7 +73,7 @@ pub fn run_command(args: &args::ServeArgs, files: &Files, bounds: &Bounds, json:
     let disk = if let Some(stack) = stack {
         disk.without_drives(missing_members_mask(&stack)).with_cut_history(&stack).with_layers(&stack)
     } else {
-        disk.without_deadlines()
+        disk
     };
     let disk = disk.with_memory_limits(room).with_client_limit(args.max_clients);
     let disk = if let Some(recorder) = recorder { disk.with_recorder(recorder) } else { disk };
@@ -118,10 +118,10 @@ fn print_receipt(args: &args::ServeArgs, receipt: &Receipt, json: bool) -> Resul
     match json {
         true => print_json(&receipt_json(&args.target, args.seed, args.speed, receipt)),
         false if args.run => {
-            print_to_stderr(format_receipt(&args.target, receipt).trim_end());
+            print_to_stderr(format_receipt(receipt).trim_end());
             Ok(())
         }
-        false => print_text(&format_receipt(&args.target, receipt)),
+        false => print_text(&format_receipt(receipt)),
     }
 }
 
@@ -376,7 +376,7 @@ fn format_micros(span: Option<Span>) -> String {
     span.map_or("–".to_owned(), |span| format!("{:.0}", span.nanos() as f64 / 1e3))
 }
 
-fn format_receipt(target: &str, receipt: &Receipt) -> String {
+fn format_receipt(receipt: &Receipt) -> String {
     let Receipt { reads, writes, flushes, failures, cuts, seconds, .. } = receipt;
     let mut table = tables::new_table(["answers", "number", "p50 late us", "p99", "p99.9", "max", "over 200 us"]);
     tables::mark_figures_from(&mut table, 1);
@@ -401,12 +401,12 @@ fn format_receipt(target: &str, receipt: &Receipt) -> String {
         "Served for {seconds:.1} s: {reads} reads, {writes} writes, {flushes} flushes; {failures} failed.{cut}\n\nHow \
          late answers left, compared with the model (in real time; percentiles are up to 3 % too high; \"over 200 us\" counts the \
          disk's time):\n{table}\n\n{}",
-        machine_text(target, receipt)
+        machine_text(receipt)
     )
 }
 
 /// The part of the machine in the lateness: the round trip, stalls, costs of the transport, and the verdict on its pace.
-pub(super) fn machine_text(target: &str, receipt: &Receipt) -> String {
+pub(super) fn machine_text(receipt: &Receipt) -> String {
     let stalls = &receipt.stalls;
     let mut text = match receipt.path {
         Some(path) => format!(
@@ -429,12 +429,7 @@ pub(super) fn machine_text(target: &str, receipt: &Receipt) -> String {
         format_micros(Some(stalls.total)),
         format_micros(Some(stalls.longest)),
         100.0 * receipt.thread_busy_share(),
-        // A device that answers at once does without.
-        if receipt.precedence || target == NullPlace::NAME {
-            ""
-        } else {
-            ", without real-time priority (SCHED_FIFO was not permitted)"
-        }
+        if receipt.precedence { "" } else { ", without real-time priority (SCHED_FIFO was not permitted)" }
     ));
     for loss in receipt.transport_costs() {
         text.push_str(&format!("{}\n", loss.cost_sentence()));
@@ -507,7 +502,7 @@ mod tests {
             receipt.count_answer(due(answer), due(answer) + Span::from_nanos(late));
         }
         receipt.stalls.add(due(1999) + Span::from_millis(1), due(1999) + Span::from_millis(2));
-        let text = format_receipt("cheetah-15k.4", &receipt);
+        let text = format_receipt(&receipt);
         let row = |what: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(what)).unwrap_or_else(|| panic!("{text}"));
             line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()

@@ -87,7 +87,7 @@ impl CommandReceipt<'_> {
             }
         }
         text.push('\n');
-        text.push_str(&machine_text(&self.args.target, &self.outcome.receipt));
+        text.push_str(&machine_text(&self.outcome.receipt));
         text
     }
 
