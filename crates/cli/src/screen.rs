@@ -39,9 +39,15 @@ fn known_columns<H>(terminal: Option<(Width, H)>) -> Option<usize> {
     from_variable.or_else(|| terminal.map(|(Width(width), _)| usize::from(width)).filter(|&columns| columns > 0))
 }
 
+/// A width at which [`wrap_text`] wraps nothing: for a page, whose browser does.
+pub const UNWRAPPED: usize = usize::MAX;
+
 /// Wraps running text to at most `width` columns. Continuation lines are indented by two columns. A word that is wider
 /// than `width` stays whole. Spaces that do not break (U+00A0) become common ones.
 pub fn wrap_text(text: &str, width: usize) -> String {
+    if width == UNWRAPPED {
+        return text.replace('\u{a0}', " ");
+    }
     text.lines().flat_map(|line| wrap_line(line, width.min(MOST_READABLE_WIDTH), 2)).collect::<Vec<_>>().join("\n")
 }
 

@@ -256,10 +256,10 @@ fn the_timeline_has_the_cut_between_its_events() {
     let report = report();
     let rows = timeline::rows(&report, report.worst.as_ref().unwrap());
     let at =
-        |words: &str| rows.iter().position(|row| row[2].contains(words)).unwrap_or_else(|| panic!("{words}: {rows:?}"));
+        |words: &str| rows.iter().position(|row| row[0].contains(words)).unwrap_or_else(|| panic!("{words}: {rows:?}"));
     let order = ["flush", "promise: one", "promise: two", "the power fails"].map(at);
     assert!(order.is_sorted(), "{rows:?}");
-    assert_eq!(rows[at("the power fails")][..2], ["0.061000", "+0.000"]);
-    assert!(rows[at("promise: two")][1] == "-1.000" && rows[at("write 2 ")][2].contains("LOST"), "{rows:?}");
-    assert_eq!(rows.iter().filter(|row| row[2] == "the power fails").count(), 1);
+    assert_eq!(rows[at("the power fails")][1..], ["0.061000", "+0.000"]);
+    assert!(rows[at("promise: two")][2] == "-1.000" && rows[at("write 2 ")][0].contains("LOST"), "{rows:?}");
+    assert_eq!(rows.iter().filter(|row| row[0] == "the power fails").count(), 1);
 }

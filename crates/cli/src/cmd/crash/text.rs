@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::plan::CrashPlan;
 use super::{CrashReport, WorstMedium, layer, recovery, timeline, unflushed};
 use crate::args;
-use crate::screen::wrap_text;
+use crate::screen::{UNWRAPPED, wrap_text};
 use crate::tables;
 use seekwise::reading::display_name;
 
@@ -90,7 +90,8 @@ fn session_sentence(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRepo
 /// The report as text, wrapped to `width`.
 pub fn format_report(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashReport, width: usize) -> String {
     let head = wrap_text(&session_sentence(args, plan, report), width);
-    let paragraphs = report_paragraphs(args, plan, report, width).join("\n\n");
+    let paragraphs = [session_paragraphs(args, plan, report, width), cause_paragraphs(args, plan, report, width)];
+    let paragraphs = paragraphs.concat().join("\n\n");
     let levels = report.recoveries.as_ref().map(|it| recovery::levels_table(&report.outcome, &it.results));
     let levels = levels.map_or(String::new(), |table| format!("\n\n{table}"));
     format!("{head}\n\n{}{levels}\n\n{paragraphs}", outcome_table(report))
@@ -116,21 +117,20 @@ pub fn report_page(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRepor
         let (heads, rows) = recovery::levels_table(&report.outcome, &recoveries.results).headings_and_rows();
         page.add_table("Cuts of recoveries", &heads, rows);
     }
+    let causes = cause_paragraphs(args, plan, report, UNWRAPPED);
+    causes.iter().for_each(|paragraph| page.add_paragraph(paragraph.trim()));
     if let Some(worst) = &report.worst {
         let heading = format!("Around the cut at {:.6} s", to_seconds(worst.tried.case.at));
         page.add_table(&heading, &timeline::heads(), timeline::rows(report, worst));
     }
     page.add_paragraph(&session_sentence(args, plan, report));
-    let paragraphs = report_paragraphs(args, plan, report, PAGE_WIDTH);
+    let paragraphs = session_paragraphs(args, plan, report, UNWRAPPED);
     paragraphs.iter().for_each(|paragraph| page.add_paragraph(paragraph.trim()));
     page
 }
 
-/// A width at which no line of a page is wrapped: the browser does that.
-const PAGE_WIDTH: usize = 1 << 20;
-
-/// The report after its table, wrapped to `width`.
-fn report_paragraphs(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashReport, width: usize) -> Vec<String> {
+/// The session, the cuts and the check, wrapped to `width`.
+fn session_paragraphs(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashReport, width: usize) -> Vec<String> {
     let outcome = &report.outcome;
     let tried = outcome.tried.len();
     let checked =
@@ -144,6 +144,12 @@ fn report_paragraphs(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRep
         }
     }
     paragraphs.iter_mut().for_each(|paragraph| *paragraph = wrap_text(paragraph, width));
+    paragraphs
+}
+
+/// The causes of bad media, wrapped to `width`.
+fn cause_paragraphs(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashReport, width: usize) -> Vec<String> {
+    let mut paragraphs = Vec::new();
     if let Some(worst) = &report.worst {
         let reason = "The program promised before the disk had received what it promised";
         paragraphs.push(fewest_writes_text(worst, reason, width));

@@ -19,7 +19,7 @@ struct TimelineEvent {
 
 /// Headings of the table.
 pub fn heads() -> [String; 3] {
-    ["s", "ms from the cut", "event"].map(str::to_owned)
+    ["event", "s", "ms from the cut"].map(str::to_owned)
 }
 
 /// A row for each event near the cut, the cut included.
@@ -30,7 +30,7 @@ pub fn rows(report: &CrashReport, worst: &WorstMedium) -> Vec<Vec<String>> {
     let near = before.saturating_sub(SHOWN_BEFORE)..before + SHOWN_AFTER;
     let row = |at: Instant, words: String| {
         let from_cut = 1e3 * (to_seconds(at) - to_seconds(cut));
-        vec![format!("{:.6}", to_seconds(at)), format!("{from_cut:+.3}"), words]
+        vec![words, format!("{:.6}", to_seconds(at)), format!("{from_cut:+.3}")]
     };
     let mut rows = Vec::new();
     for (index, event) in events.iter().enumerate() {
