@@ -141,7 +141,9 @@ fn nothing_is_left_after_a_kill() {
         let script = format!("setsid sleep {marker} & echo ready; sleep {marker}");
         let before = loop_devices();
         let mut child = Exec::new(who, &["--on", "null", "--", "sh", "-c", &script]).start();
-        assert!(has_process(&marker));
+        while !has_process(&marker) {
+            std::thread::yield_now();
+        }
         child.kill().unwrap();
         child.wait().unwrap();
         while has_process(&marker) {
@@ -194,5 +196,34 @@ fn what_cannot_run_is_refused_with_a_sentence() {
         if who == Who::User {
             refused(&["--on", "null", "--fs", "xfs", "--size", "400m", "--", "true"], "only the kernel has it");
         }
+    }
+}
+
+/// `timeout` signals the program and then its whole process group, so that the command may get a signal more than once.
+#[test]
+fn a_signal_to_all_leaves_the_command_its_disk() {
+    for who in Who::possible() {
+        let script = "trap 'test -s $SEEKWISE_MOUNT/mine && exit 5' TERM; echo kept > $SEEKWISE_MOUNT/mine; echo ready; \
+                      while :; do sleep 0.05; done";
+        let mut exec = Exec::new(who, &["--on", "null", "--", "sh", "-c", script]);
+        std::os::unix::process::CommandExt::process_group(&mut exec.0, 0);
+        let mut child = exec.start();
+        let group = format!("-{}", child.id());
+        let killed = Command::new("kill").args(["-TERM", "--", &group]).status();
+        assert!(killed.unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), Some(5), "{who:?}");
+    }
+}
+
+#[test]
+fn a_receipt_is_refused_where_it_would_be_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().to_str().unwrap();
+    fs::set_permissions(at, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    for who in Who::possible() {
+        let file = format!("{at}/r.json");
+        let words = ["--on", "null", "--fs", "none", "--receipt", &file, "--at", at, "--", "true"];
+        let said = Exec::new(who, &words).run();
+        assert!(said.code == 2 && said.err.contains("expected another"), "{who:?}: {}", said.err);
     }
 }

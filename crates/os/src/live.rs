@@ -358,8 +358,9 @@ impl LiveDisk {
                 let _ = answer.send(reply);
             }
             DiskMessage::Report(answer) => {
-                let _ = answer.send(self.receipt_so_far());
                 let now = self.model_now();
+                self.receipt.demand.count_until(now);
+                let _ = answer.send(self.receipt_so_far());
                 self.receipt.demand.restart(now);
             }
             DiskMessage::Stop => return true,

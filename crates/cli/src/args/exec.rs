@@ -17,7 +17,7 @@ Examples:
   seekwise exec --on barracuda-7200.7 --fs none -- sh -c 'nbdinfo \"$SEEKWISE_URI\"'
 
 The command finds a new file system in SEEKWISE_MOUNT, which is also its TMPDIR; its working directory stays. SEEKWISE_FILE is the
-bare disk as a file, SEEKWISE_URI its NBD address, SEEKWISE_CONTROL the socket for `seekwise disk`, and with the kernel's file
+bare disk as a file, SEEKWISE_URI its NBD address, SEEKWISE_CONTROL the socket for `seekwise disk --control`, and with the kernel's file
 systems SEEKWISE_DEVICE is the block device. Mounts and processes are in namespaces of their own: nobody else sees them, and they
 end with the command, also after kill -9.
 

@@ -31,6 +31,7 @@ use super::serve::{ServedTarget, missing_members_mask};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::interrupt;
+use crate::output::print_to_stderr;
 
 /// Limit of each tool that makes or mounts a file system.
 const TOOL_LIMIT: Duration = Duration::from_secs(300);
@@ -67,7 +68,10 @@ fn run_outside(args: &args::ExecArgs) -> CommandResult {
     let mut signals = interrupt::lock_signals();
     let started = BesideCommand::start(&mut command, move || ended.send(()).unwrap_or_default());
     let started = started.map_err(|error| CommandError::new(format!("unshare: {error}")))?;
-    pass_signals_on(&mut signals, started.process_reader());
+    let process = started.process_reader();
+    pass_signals_on(&mut signals, move |signal| {
+        process().map(|unshare| signal_first_process(unshare, signal));
+    });
     drop(signals);
     let _ = end.recv();
     drop(lifeline);
@@ -77,23 +81,22 @@ fn run_outside(args: &args::ExecArgs) -> CommandResult {
     })
 }
 
-/// Passes each signal on to the program in the namespaces. A terminal sends Ctrl-C to that program, too, so it is passed on only if
-/// there is no terminal.
-fn pass_signals_on(signals: &mut interrupt::SignalState, process: impl Fn() -> Option<u32> + Clone + Send + 'static) {
+/// Passes each signal on by `send`, but not one that a terminal sends to all programs by itself.
+fn pass_signals_on(signals: &mut interrupt::SignalState, send: impl Fn(i32) + Send + 'static) {
     signals.set_ending_by_signal(move |signal| {
-        let next = process.clone();
-        pass_signals_on(&mut interrupt::lock_signals(), next);
-        if let Some(unshare) = process().filter(|_| !is_from_terminal(signal)) {
-            signal_first_process(unshare, signal);
+        if !is_from_terminal(signal) {
+            send(signal);
         }
+        pass_signals_on(&mut interrupt::lock_signals(), send);
     });
 }
 
-/// Whether a terminal has sent this signal to all programs of the command line.
+/// Whether a terminal sends this signal to all programs of the command line by itself.
 fn is_from_terminal(signal: i32) -> bool {
     /// Number of SIGINT on every Linux (signal(7)).
     const INTERRUPT: i32 = 2;
-    signal == INTERRUPT && io::IsTerminal::is_terminal(&io::stdin())
+    // The terminal of this process, if it has one (tty(4)).
+    signal == INTERRUPT && File::open("/dev/tty").is_ok()
 }
 
 fn namespace_error(said: &str) -> CommandError {
@@ -187,6 +190,14 @@ fn run_inside(args: &args::ExecArgs, files: &Files, bounds: &Bounds, json: bool)
     let size = args.size.min(disk_bytes) / 4096 * 4096;
     let tools = ProgramBounds { limit: TOOL_LIMIT, stop: None };
     let at = mount_private_folder(args.at.as_deref(), tools).map_err(CommandError::new)?;
+    if let Some(path) =
+        args.receipt.as_deref().filter(|path| std::path::absolute(path).is_ok_and(|it| it.starts_with(&at)))
+    {
+        let (path, at) = (path.display(), at.display());
+        return Err(CommandError::new(format!(
+            "--receipt {path}: the disk is mounted on {at}; expected another folder"
+        )));
+    }
     let paths = ExecPaths::create(&at).map_err(CommandError::new)?;
     let content = make_content(&system, &paths.base, size, tools)?;
     let room = MemoryRoom::divide_limit(bounds.memory_bytes(), CLIENTS);
@@ -218,7 +229,13 @@ fn run_inside(args: &args::ExecArgs, files: &Files, bounds: &Bounds, json: bool)
     served.map_err(CommandError::new)?;
     let outcome = outcome.map_err(|_| CommandError::new("a thread panicked"))??;
     let receipt = CommandReceipt { args, system: system.describe(), outcome: &outcome };
-    receipt.print(json)?;
+    let printed = receipt.print(json);
+    if let (Err(error), Some(1..)) = (&printed, outcome.exit_code) {
+        // The command's own code says more.
+        error.0.iter().for_each(|line| print_to_stderr(format!("error: {line}")));
+    } else {
+        printed?;
+    }
     Ok(match outcome.exit_code {
         None => CommandAnswer::Stopped,
         Some(0) if args.strict && matches!(outcome.receipt.pace_verdict(), PaceVerdict::FellBehind(_)) => {
@@ -241,7 +258,11 @@ fn make_content(
         ChosenFileSystem::Kernel(kind) | ChosenFileSystem::Program(kind, _) => kind,
     };
     kind.make_image_for_user(base, size, tools).map_err(|error| {
-        let package = if error.kind() == io::ErrorKind::NotFound { "; expected the tools of its package" } else { "" };
+        let package = if error.kind() == io::ErrorKind::NotFound {
+            "; expected the package e2fsprogs, xfsprogs or btrfs-progs"
+        } else {
+            ""
+        };
         CommandError::new(format!("{error}{package}"))
     })?;
     File::open(base).and_then(|file| Bytes::default().with_base(file)).map_err(CommandError::new)
@@ -249,7 +270,7 @@ fn make_content(
 
 /// Result of a command on the disk.
 struct CommandOutcome {
-    /// `None` if a second signal stopped the disk before the command ended.
+    /// `None` if it is unknown.
     exit_code: Option<u8>,
     /// The disk's receipt from the command's start to its end.
     receipt: Receipt,
@@ -289,16 +310,18 @@ impl CommandRun<'_> {
                 let mounted = kind.mount_served(&file, self.size, &self.paths.mount, tools);
                 let (mounted, device) = mounted.map_err(CommandError::new)?;
                 let outcome = self.run_command(inbox, Some(&device), &[]);
-                mounted.unmount().map_err(CommandError::new)?;
+                warn_if_busy(mounted.unmount());
                 outcome
             }
             ChosenFileSystem::Program(_, options) => {
                 let mounted = ProgramFileSystem::mount(&file, &self.paths.mount, options, &self.paths.log);
                 let mounted = mounted.map_err(|error| {
-                    CommandError::new(format!("{error}; expected the package fuse2fs, or `--fs none`"))
+                    let is_missing = error.kind() == io::ErrorKind::NotFound;
+                    let package = if is_missing { "; expected the package fuse2fs, or `--fs none`" } else { "" };
+                    CommandError::new(format!("{error}{package}"))
                 })?;
                 let outcome = self.run_command(inbox, None, &[mounted.process()]);
-                mounted.unmount().map_err(CommandError::new)?;
+                warn_if_busy(mounted.unmount());
                 outcome
             }
         };
@@ -326,17 +349,12 @@ impl CommandRun<'_> {
         let before = ask_receipt(inbox)?;
         let (send_end, end) = channel();
         let mut signals = interrupt::lock_signals();
-        let send_ended = send_end.clone();
-        let started = BesideCommand::start(&mut command, move || send_ended.send(()).unwrap_or_default());
-        let name = self.args.command[0].to_string_lossy();
+        let started = BesideCommand::start(&mut command, move || send_end.send(()).unwrap_or_default());
+        let name = command.get_program().to_string_lossy();
         let started = started.map_err(|error| CommandError::new(format!("{name}: {error}")))?;
         let send_signal = started.signal_sender();
-        signals.set_ending_by_signal(move |signal| {
-            // The second signal stops the disk, even if the command still runs.
-            interrupt::lock_signals().set_ending(move || send_end.send(()).unwrap_or_default());
-            if !is_from_terminal(signal) {
-                send_signal(signal);
-            }
+        pass_signals_on(&mut signals, move |signal| {
+            send_signal(signal);
         });
         drop(signals);
         let watch = ProcessWatch::begin(ours.to_vec(), started.process_reader()());
@@ -350,6 +368,13 @@ impl CommandRun<'_> {
             receipt: after,
             waits,
         })
+    }
+}
+
+/// Says that a file system was still in use; it ends with the namespace.
+fn warn_if_busy(unmounted: io::Result<()>) {
+    if let Err(error) = unmounted {
+        print_to_stderr(format!("warning: {error}"));
     }
 }
 

@@ -138,7 +138,12 @@ pub fn command_without_rights(words: &[OsString], right: MountRight) -> Command 
             setpriv
         }
     };
-    command.args(&words[1..]).env_remove(LIFELINE);
+    command.args(&words[1..]);
+    // Variables of an outer run name another disk.
+    let ours = std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("SEEKWISE_"));
+    for name in ours {
+        command.env_remove(name);
+    }
     command
 }
 

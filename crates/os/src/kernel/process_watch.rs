@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
-use super::process::{living_processes, zombie_children};
+use super::process::{describe_process, living_processes, zombie_children};
 
 /// Interval of the samples: twenty a second cost about a hundredth of a core with ten processes.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -98,7 +98,8 @@ fn has_waiting_thread(process: i32) -> bool {
 fn command_label(process: i32) -> String {
     let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let words = String::from_utf8_lossy(&line).replace(['\0', '\n'], " ");
-    words.trim().chars().take(LABEL_CHARS).collect()
+    let label: String = words.trim().chars().take(LABEL_CHARS).collect();
+    if label.is_empty() { describe_process(process) } else { label }
 }
 
 /// Reaps processes that have ended and whose parent had ended before.
@@ -132,7 +133,7 @@ mod tests {
         let mut child = Command::new("sleep").arg("100").spawn().unwrap();
         // It may wait for the pages of its program first, and has no command line while it is loaded.
         let number = child.id() as i32;
-        while has_waiting_thread(number) || command_label(number).is_empty() {
+        while has_waiting_thread(number) || command_label(number).starts_with(&number.to_string()) {
             super::super::sleep_10_ms();
         }
         let label = command_label(number);

@@ -5,6 +5,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -14,6 +15,9 @@ use crate::outputs::create_private;
 
 /// The program.
 pub const PROGRAM: &str = "fuse2fs";
+
+/// A note that the program prints at each mount.
+const JOURNAL_NOTE: &str = "Writing to the journal is not supported";
 
 /// Longest wait for the mount, in steps of ten milliseconds: 30 seconds.
 const MOUNT_STEPS: usize = 3000;
@@ -50,7 +54,8 @@ impl ProgramFileSystem {
             }
             if mounted.child.try_wait()?.is_some() {
                 let said = fs::read_to_string(log).unwrap_or_default();
-                let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it ended");
+                let is_reason = |line: &&str| !line.trim().is_empty() && !line.contains(JOURNAL_NOTE);
+                let last = said.lines().rev().find(is_reason).unwrap_or("it ended");
                 return Err(io::Error::other(format!("{PROGRAM}: {last}")));
             }
             sleep_10_ms();
@@ -88,6 +93,8 @@ impl Drop for ProgramFileSystem {
 fn start_quietly(command: &mut Command, log: File) -> io::Result<Child> {
     let program = command.get_program().to_string_lossy().into_owned();
     let errors = log.try_clone()?;
+    // Signals of the terminal and of `timeout` go to the caller's process group: the file system outlives them.
+    command.process_group(0);
     let child = command.stdin(Stdio::null()).stdout(log).stderr(errors).spawn();
     child.map_err(|error| io::Error::new(error.kind(), format!("{program}: {error}")))
 }

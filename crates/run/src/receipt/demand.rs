@@ -80,6 +80,14 @@ impl Demand {
         }
     }
 
+    /// Counts the time of requests under way up to `now`.
+    pub fn count_until(&mut self, now: Instant) {
+        if self.in_flight > 0 {
+            self.busy += now.saturating_since(self.busy_since);
+            self.busy_since = now;
+        }
+    }
+
     /// Begins to count anew; requests under way count from `now`.
     pub fn restart(&mut self, now: Instant) {
         *self = Demand { in_flight: self.in_flight, busy_since: now, ..Demand::default() };
@@ -130,6 +138,8 @@ mod tests {
         assert_eq!(demand.totals(RequestKind::Write).longest, (Span::from_millis(8), at(12)));
         assert_eq!(demand.totals(RequestKind::Flush).requests, 1);
         demand.begin_request(at(70));
+        demand.count_until(at(80));
+        assert_eq!(demand.busy(), Span::from_millis(24));
         demand.restart(at(80));
         assert_eq!((demand.busy(), demand.totals(RequestKind::Read).requests), (Span::ZERO, 0));
         demand.end_request(Some(RequestKind::Read), 512, at(70), at(85));

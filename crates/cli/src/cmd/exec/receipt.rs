@@ -30,18 +30,16 @@ pub(super) struct CommandReceipt<'a> {
 impl CommandReceipt<'_> {
     /// Prints it to standard error, or as JSON to standard output, and writes the file of `--receipt`.
     pub fn print(&self, json: bool) -> Result<(), CommandError> {
+        match json {
+            true => print_json(&self.to_json())?,
+            false => print_to_stderr(self.to_text().trim_end()),
+        }
         if let Some(path) = &self.args.receipt {
             let text = format!("{:#}\n", self.to_json());
             write_whole(path, text.as_bytes(), self.args.force)
                 .map_err(|error| CommandError::new(format!("--receipt {}: {error}", path.display())))?;
         }
-        match json {
-            true => print_json(&self.to_json()),
-            false => {
-                print_to_stderr(self.to_text().trim_end());
-                Ok(())
-            }
-        }
+        Ok(())
     }
 
     fn demand(&self) -> &Demand {
@@ -64,8 +62,8 @@ impl CommandReceipt<'_> {
         );
         if self.args.target != NullPlace::NAME {
             text.push_str(&format!(
-                " The disk worked on requests for {busy:.2} s of them; on a disk that answers at once it would take about \
-                 {:.2} s.",
+                " The disk worked on requests for {busy:.2} s of them. If the command only waited meanwhile, it takes about {:.2} s \
+                 on a disk that answers at once: `--on null` measures it.",
                 (took - busy).max(0.0)
             ));
         }
@@ -81,7 +79,7 @@ impl CommandReceipt<'_> {
             text.push_str(&format!("\nThe requests' time in the disk: {}.\n", named.join(", ")));
         }
         if !self.outcome.waits.is_empty() {
-            text.push_str("\nWho waited for the file system (sampled 20 times a second):\n");
+            text.push_str("\nProcesses that waited for a disk (sampled 20 times a second):\n");
             for wait in self.outcome.waits.iter().take(MOST_NAMED) {
                 text.push_str(&format!("{:>8.1} s  {}\n", wait.waited.as_secs_f64(), wait.command));
             }
