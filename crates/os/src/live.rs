@@ -47,7 +47,7 @@ use crate::chronicle::Chronicle;
 use crate::clock::{BUSY_WAIT, Clock, take_real_time_priority};
 use crate::nbd::wire::{self, NbdCommand, RequestHead, error};
 use crate::nbd::{MAX_EXTENTS, MAX_REQUEST_BYTES};
-use seekwise_run::receipt::demand::RequestKind;
+use seekwise_run::receipt::demand::DemandKind;
 use seekwise_run::receipt::transports::TransportKind;
 
 /// A message to a disk.
@@ -652,9 +652,9 @@ impl LiveDisk {
         receipt.requests += 1;
         let kind = request_kind(head.command);
         match kind {
-            Some(RequestKind::Read) => receipt.reads += 1,
-            Some(RequestKind::Flush) => receipt.flushes += 1,
-            Some(RequestKind::Write) => receipt.writes += 1,
+            Some(DemandKind::Read) => receipt.reads += 1,
+            Some(DemandKind::Flush) => receipt.flushes += 1,
+            Some(DemandKind::Write) => receipt.writes += 1,
             None => {}
         }
         receipt.demand.end_request(kind, head.length.into(), job.arrived, job.completed.max(job.arrived));

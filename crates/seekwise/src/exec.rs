@@ -14,5 +14,5 @@ pub use seekwise_os::kernel::{FileSystemKind, ProgramBounds};
 /// Which processes waited for it.
 pub use seekwise_os::kernel::process_watch::{DiskWait, ProcessWatch};
 
-/// What was asked of the disk.
-pub use seekwise_run::receipt::demand::{Demand, RequestKind};
+/// Requests to the disk, by kind.
+pub use seekwise_run::receipt::demand::{Demand, DemandKind};

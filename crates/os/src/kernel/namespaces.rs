@@ -21,6 +21,10 @@ use super::{ProgramBounds, process, run_tool_for_output, sleep_10_ms};
 /// Names the lifeline to the program within the namespaces.
 const LIFELINE: &str = "SEEKWISE_LIFELINE";
 
+/// Variables of a run, which name its disk. Within another run they would name the outer one's.
+const SESSION_VARIABLES: [&str; 6] =
+    [LIFELINE, "SEEKWISE_MOUNT", "SEEKWISE_FILE", "SEEKWISE_URI", "SEEKWISE_CONTROL", "SEEKWISE_DEVICE"];
+
 /// Exit code of a program whose lifeline broke: 128 and the number of SIGKILL.
 const KILLED: i32 = 137;
 
@@ -139,9 +143,7 @@ pub fn command_without_rights(words: &[OsString], right: MountRight) -> Command 
         }
     };
     command.args(&words[1..]);
-    // Variables of an outer run name another disk.
-    let ours = std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("SEEKWISE_"));
-    for name in ours {
+    for name in SESSION_VARIABLES {
         command.env_remove(name);
     }
     command

@@ -4,7 +4,7 @@ use std::io;
 
 use seekwise_disk::block::{SECTOR, Status};
 use seekwise_disk::history::WriteData;
-use seekwise_run::receipt::demand::RequestKind;
+use seekwise_run::receipt::demand::DemandKind;
 
 use crate::bytes::{Bytes, UnreadableSector};
 use crate::nbd::wire::{self, NbdCommand, RequestHead, error};
@@ -91,11 +91,11 @@ impl std::fmt::Debug for Caller {
 }
 
 /// The kind under which a command is counted.
-pub(super) fn request_kind(command: NbdCommand) -> Option<RequestKind> {
+pub(super) fn request_kind(command: NbdCommand) -> Option<DemandKind> {
     match command {
-        NbdCommand::Read => Some(RequestKind::Read),
-        NbdCommand::Write | NbdCommand::WriteZeroes => Some(RequestKind::Write),
-        NbdCommand::Flush => Some(RequestKind::Flush),
+        NbdCommand::Read => Some(DemandKind::Read),
+        NbdCommand::Write | NbdCommand::WriteZeroes => Some(DemandKind::Write),
+        NbdCommand::Flush => Some(DemandKind::Flush),
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use seekwise_disk::time::{Instant, Span};
 
 /// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestKind {
+pub enum DemandKind {
     /// Data from the disk.
     Read,
     /// A write of data or zeroes.
@@ -15,10 +15,10 @@ pub enum RequestKind {
     Flush,
 }
 
-impl RequestKind {
+impl DemandKind {
     /// All kinds, with their names in results.
-    pub const NAMED: [(RequestKind, &'static str); 3] =
-        [(RequestKind::Read, "reads"), (RequestKind::Write, "writes"), (RequestKind::Flush, "flushes")];
+    pub const NAMED: [(DemandKind, &'static str); 3] =
+        [(DemandKind::Read, "reads"), (DemandKind::Write, "writes"), (DemandKind::Flush, "flushes")];
 }
 
 /// Totals of the requests of one kind.
@@ -37,7 +37,7 @@ pub struct KindTotals {
 /// All requests of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Demand {
-    kinds: [KindTotals; RequestKind::NAMED.len()],
+    kinds: [KindTotals; DemandKind::NAMED.len()],
     /// Response times of the device by their parts, added for all requests.
     parts: Parts,
     /// Requests under way, and since when there has been one.
@@ -57,7 +57,7 @@ impl Demand {
     }
 
     /// Counts the end of a request that came at `arrived`; `kind` is `None` for requests of another kind, such as trims.
-    pub fn end_request(&mut self, kind: Option<RequestKind>, bytes: u64, arrived: Instant, ended: Instant) {
+    pub fn end_request(&mut self, kind: Option<DemandKind>, bytes: u64, arrived: Instant, ended: Instant) {
         self.in_flight = self.in_flight.saturating_sub(1);
         if self.in_flight == 0 {
             self.busy += ended.saturating_since(self.busy_since);
@@ -94,7 +94,7 @@ impl Demand {
     }
 
     /// Totals of one kind.
-    pub fn totals(&self, kind: RequestKind) -> &KindTotals {
+    pub fn totals(&self, kind: DemandKind) -> &KindTotals {
         &self.kinds[kind as usize]
     }
 
@@ -126,23 +126,23 @@ mod tests {
         let mut demand = Demand::default();
         demand.begin_request(at(10));
         demand.begin_request(at(12));
-        demand.end_request(Some(RequestKind::Read), 4096, at(10), at(15));
-        demand.end_request(Some(RequestKind::Write), 512, at(12), at(20));
+        demand.end_request(Some(DemandKind::Read), 4096, at(10), at(15));
+        demand.end_request(Some(DemandKind::Write), 512, at(12), at(20));
         demand.begin_request(at(50));
-        demand.end_request(Some(RequestKind::Flush), 0, at(50), at(53));
+        demand.end_request(Some(DemandKind::Flush), 0, at(50), at(53));
         demand.begin_request(at(60));
         demand.end_request(None, 0, at(60), at(61));
         assert_eq!(demand.busy(), Span::from_millis(14));
-        let read = demand.totals(RequestKind::Read);
+        let read = demand.totals(DemandKind::Read);
         assert_eq!((read.requests, read.bytes, read.took), (1, 4096, Span::from_millis(5)));
-        assert_eq!(demand.totals(RequestKind::Write).longest, (Span::from_millis(8), at(12)));
-        assert_eq!(demand.totals(RequestKind::Flush).requests, 1);
+        assert_eq!(demand.totals(DemandKind::Write).longest, (Span::from_millis(8), at(12)));
+        assert_eq!(demand.totals(DemandKind::Flush).requests, 1);
         demand.begin_request(at(70));
         demand.count_until(at(80));
         assert_eq!(demand.busy(), Span::from_millis(24));
         demand.restart(at(80));
-        assert_eq!((demand.busy(), demand.totals(RequestKind::Read).requests), (Span::ZERO, 0));
-        demand.end_request(Some(RequestKind::Read), 512, at(70), at(85));
+        assert_eq!((demand.busy(), demand.totals(DemandKind::Read).requests), (Span::ZERO, 0));
+        demand.end_request(Some(DemandKind::Read), 512, at(70), at(85));
         assert_eq!(demand.busy(), Span::from_millis(5));
     }
 

@@ -16,7 +16,7 @@ struct LayerAudit {
     arrived: u64,
 }
 
-/// What the counts say about program and layer.
+/// The verdict of the counts on program and layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LayerVerdict {
     /// Nothing was lost, or all durable requests arrived.

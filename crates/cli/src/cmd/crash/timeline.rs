@@ -1,4 +1,4 @@
-//! The timeline around the cut that left the worst medium: writes, flushes and promises in order, and what the disk owed for each write.
+//! The timeline around the cut that left the worst medium: writes, flushes and promises in order, and the state of each write.
 
 use seekwise::crash::{HistoryEvent, HistoryMark, LostWrite, Op, SessionWrite, ShrinkResult};
 use seekwise::time::Instant;
@@ -87,7 +87,7 @@ fn events(report: &CrashReport, worst: &WorstMedium) -> Vec<TimelineEvent> {
     events
 }
 
-/// What the disk owed for a write at the cut.
+/// The state of a write at the cut, in words.
 fn state_at(write: &SessionWrite, cut: Instant) -> &'static str {
     match () {
         () if write.taken > cut => "after the cut",

@@ -1,7 +1,7 @@
 //! The receipt of a command on a modelled disk, as text and as JSON: what it asked of the disk, where the disk's time went, which
 //! processes waited, and whether the machine kept up.
 
-use seekwise::exec::{Demand, RequestKind};
+use seekwise::exec::{Demand, DemandKind};
 use seekwise::outputs::write_whole;
 use seekwise::places::NullPlace;
 use seekwise::reading::display_name;
@@ -76,7 +76,10 @@ impl CommandReceipt<'_> {
                 .take(MOST_NAMED)
                 .map(|(part, span)| format!("{} {:.0} %", part.name(), 100.0 * seconds(*span) / total))
                 .collect();
-            text.push_str(&format!("\nThe requests' time in the disk: {}.\n", named.join(", ")));
+            text.push_str(&format!(
+                "\nThe requests' time, in the driver's queue and in the disk: {}.\n",
+                named.join(", ")
+            ));
         }
         if !self.outcome.waits.is_empty() {
             text.push_str("\nProcesses that waited for a disk (sampled 20 times a second):\n");
@@ -92,7 +95,7 @@ impl CommandReceipt<'_> {
     fn requests_table(&self) -> String {
         let mut table = tables::new_table(["requests", "number", "MB", "total s", "mean ms", "longest ms"]);
         tables::mark_figures_from(&mut table, 1);
-        for (kind, name) in RequestKind::NAMED {
+        for (kind, name) in DemandKind::NAMED {
             let totals = self.demand().totals(kind);
             let took = seconds(totals.took);
             table.add_row([
@@ -109,7 +112,7 @@ impl CommandReceipt<'_> {
 
     fn to_json(&self) -> Value {
         let mut value = receipt_json(&self.args.target, self.args.seed, self.args.speed, &self.outcome.receipt);
-        let kinds = RequestKind::NAMED.map(|(kind, name)| {
+        let kinds = DemandKind::NAMED.map(|(kind, name)| {
             let totals = self.demand().totals(kind);
             let figures = json!({
                 "requests": totals.requests,
