@@ -309,11 +309,16 @@ impl Filesystem for FuseDisk {
         let _ = config.set_max_background(self.max_background).map_err(|most| config.set_max_background(most));
         let _ =
             config.set_congestion_threshold(self.max_background).map_err(|most| config.set_congestion_threshold(most));
-        let capability = match self.caching {
-            FileCaching::Direct => InitFlags::FUSE_ASYNC_DIO,
-            FileCaching::PageCache => InitFlags::FUSE_WRITEBACK_CACHE,
+        // With pages, the kernel asks before each write for the attribute `security.capability`, a round trip, unless this
+        // side promises to clear such rights itself (`file_remove_privs`, fs/inode.c). The file never has any.
+        let capabilities: &[InitFlags] = match self.caching {
+            FileCaching::Direct => &[InitFlags::FUSE_ASYNC_DIO],
+            FileCaching::PageCache => &[InitFlags::FUSE_WRITEBACK_CACHE, InitFlags::FUSE_HANDLE_KILLPRIV_V2],
         };
-        let _ = config.add_capabilities(capability);
+        for &capability in capabilities {
+            // An older kernel goes without.
+            let _ = config.add_capabilities(capability);
+        }
         Ok(())
     }
 
@@ -491,25 +496,29 @@ mod tests {
         session: BackgroundSession,
     }
 
-    /// A folder of somebody's with a disk of 1 MiB, and the disk's side.
+    /// What a kernel offers at its INIT: FUSE_ASYNC_READ, FUSE_ASYNC_DIO, FUSE_WRITEBACK_CACHE, FUSE_HANDLE_KILLPRIV_V2.
+    const OFFER: u32 = 1 | 1 << 15 | 1 << 16 | 1 << 28;
+
     fn mounted() -> (Kernel, Messages) {
+        let (kernel, disk, _) = mounted_with(FileCaching::Direct);
+        (kernel, disk)
+    }
+
+    /// A folder of somebody's with a disk of 1 MiB, the disk's side, and the capabilities that were agreed upon.
+    fn mounted_with(caching: FileCaching) -> (Kernel, Messages, u32) {
         let (wire, theirs) = UnixDatagram::pair().unwrap();
         // A reply that does not come is a failure, and no wait for good.
         wire.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         let (inbox, disk) = create_inbox().unwrap();
         let requester = FuseRequester { inbox, bytes: 1 << 20, sector: 512 };
-        let folder = FuseDisk {
-            requester,
-            max_background: 12,
-            caching: FileCaching::Direct,
-            owner: FolderOwner { user: 1000, group: 100 },
-        };
-        let version = [&7u32.to_ne_bytes()[..], &40u32.to_ne_bytes(), &[0; 56]].concat();
+        let folder = FuseDisk { requester, max_background: 12, caching, owner: FolderOwner { user: 1000, group: 100 } };
+        let version = [7, 40, 0, OFFER].map(u32::to_ne_bytes).concat();
+        let version = [&version[..], &[0; 48]].concat();
         wire.send(&request(INIT, INodeNo(0), &version)).unwrap();
         let session = Session::from_fd(folder, theirs.into(), SessionACL::All, Config::default()).unwrap();
         let kernel = Kernel { wire, session: session.spawn().unwrap() };
-        kernel.hear().unwrap();
-        (kernel, disk)
+        let agreed = number_at(&kernel.hear().unwrap(), 12);
+        (kernel, disk, agreed)
     }
 
     /// Length, number, what the reply repeats, the inode, user, group and process; then the request's own part.
@@ -599,6 +608,16 @@ mod tests {
             };
             assert_eq!(asked, refused.is_none().then_some((command, offset, length)));
             assert_eq!(hears.recv().unwrap(), Err(refused.unwrap_or(Errno::EIO)), "{command:?} {offset} {length}");
+        }
+    }
+
+    /// With pages and without the last, each write of a few bytes would be a round trip more.
+    #[test]
+    fn the_kernel_keeps_pages_only_where_they_are_wanted_and_asks_for_no_rights_at_each_write() {
+        for (caching, expected) in [(FileCaching::Direct, 1 << 15), (FileCaching::PageCache, 1 << 16 | 1 << 28)] {
+            let (kernel, _disk, agreed) = mounted_with(caching);
+            assert_eq!(agreed & !1, expected, "{caching:?}");
+            kernel.unmount();
         }
     }
 
