@@ -66,10 +66,21 @@ def test_a_recipe_is_judged() -> None:
         with pytest.raises(sw.SeekwiseError, match="of its own"):
             lab.promise("mine")
     assert lab.result.consistent and sum(lab.result.at_cuts.values()) == 30 and lab.result.disk_broke == 0
+    assert lab.result.at_recovery_cuts == []
     assert lab.result.command is not None and "--recipe raw-flush" in lab.result.command
     with sw.crash(DRIVE, recipe="raw-flush", cuts=60, speed=20, set={"drive.faults.early_flush": True}) as lies:
         pass
     assert not lies.result.consistent and lies.result.disk_broke > 0
+
+
+def test_only_a_cut_of_its_recovery_breaks_a_program() -> None:
+    if lacks := no_file_system():
+        pytest.skip(lacks)
+    with sw.crash(DRIVE, recipe="log-store-empties-at-once", cuts=8, depth=2, recovery_cuts=6, speed=20) as lab:
+        pass
+    assert lab.result.at_cuts["lost_promised"] == 0 and not lab.result.consistent
+    (recoveries,) = lab.result.at_recovery_cuts
+    assert recoveries["lost_promised"] > 0
 
 
 @pytest.mark.parametrize("flushes", [True, False])

@@ -397,14 +397,23 @@ class CrashResult(Result):
 
     @property
     def consistent(self) -> bool:
-        """No medium lost a promise or is corrupt."""
-        bad = ("lost_promised", "corrupt")
-        return not any(self._data[group][verdict] for group in ("at_cuts", "in_orders") for verdict in bad)
+        """No medium lost a promise or is corrupt, after cuts of the workload or of recoveries."""
+        groups = [level[name] for level in [self._data, *self._recovery_levels()] for name in ("at_cuts", "in_orders")]
+        return not any(group[verdict] for group in groups for verdict in ("lost_promised", "corrupt"))
 
     @property
     def at_cuts(self) -> dict[str, int]:
         """How many cuts left a medium with each verdict."""
         return dict(self._data["at_cuts"])
+
+    @property
+    def at_recovery_cuts(self) -> list[dict[str, int]]:
+        """The same of cuts of recoveries: first those after one cut, then those after two; empty without `depth`."""
+        return [dict(level["at_cuts"]) for level in self._recovery_levels()]
+
+    def _recovery_levels(self) -> list[dict[str, dict[str, int]]]:
+        recovery = self._data.get("recovery")
+        return recovery["levels"] if recovery else []
 
     @property
     def in_orders(self) -> dict[str, int]:
@@ -534,6 +543,10 @@ def crash(
     workload: str | None = None,
     check: str | None = None,
     env: Mapping[str, str] | None = None,
+    depth: int = 1,
+    recover: str | None = None,
+    recovery_cuts: int | None = None,
+    recovery_speed: float | None = None,
     cuts: int = 1000,
     instants: str | None = None,
     may_lose: Time | None = None,
@@ -557,8 +570,12 @@ def crash(
         workload: a shell command instead of the block.
         check: a shell command that judges a medium; it exits with 0: consistent, 10: lost but allowed, 11: lost after a promise.
         env: variables for these commands.
+        depth: 2 also cuts the recovery from each cut, 3 the recovery from that cut too.
+        recover: with `depth`, a shell command that opens the program's data so that it recovers.
+        recovery_cuts: with `depth`, cuts of each recovery; 20 without it.
+        recovery_speed: as `speed`, for recoveries; 10 without it.
         cuts: cuts of the power.
-        instants: "time" cuts evenly over time, "writes" at writes.
+        instants: "time" cuts evenly over time, "mixed" a quarter each at ends of flushes, during writes, after promises, at any time.
         may_lose: what the program may lose: "1s" or seconds as a number.
         orders: other orders of writes to try at each cut.
         set: dotted keys of `keys()` with values.
@@ -566,7 +583,7 @@ def crash(
         speed: 100 works on a disk that is a hundred times as fast.
         limit: ends the work after this much time: "60s" or seconds as a number.
         jobs: checks at once; 0 for all cores.
-        keep: a folder for media that are corrupt.
+        keep: a file for the first medium that breaks a promise.
         max_memory: memory for contents: bytes, or "2g".
 
     Returns:
@@ -579,10 +596,13 @@ def crash(
         >>> with sw.crash("exos-x18", fs="ext4", check="./check") as lab:  # doctest: +SKIP
         ...     (lab.mount / "a").write_text("1")
     """
-    _check_counts(cuts=cuts, orders=orders, jobs=jobs)
+    _check_counts(depth=depth, recovery_cuts=recovery_cuts, cuts=cuts, orders=orders, jobs=jobs)
     _checks.number("speed", speed)
+    if recovery_speed is not None:
+        _checks.number("recovery_speed", recovery_speed)
     target, setting_options = _target_and_options(on, set, seed)
     options: dict[str, Value | None] = {
+        **{"depth": depth, "recover": recover, "recovery_cuts": recovery_cuts, "recovery_speed": recovery_speed},
         **{"recipe": recipe, "fs": fs, "size": _checks.size("size", size), "prepare": prepare, "workload": workload, "check": check},
         **{"cuts": cuts, "instants": instants, "may_lose": _checks.length("may_lose", may_lose), "orders": orders, "seed": seed, "speed": speed, "limit": _checks.length("limit", limit), "jobs": jobs},
         **{"keep": None if keep is None else path_text(keep), "max_memory": _checks.size("max_memory", max_memory)},
