@@ -67,7 +67,7 @@ impl RealTime for NullPlace {
     }
 
     fn open(&self, _: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
-        Ok(Box::new(NullDevice::new()))
+        Ok(Box::new(NullDevice { is_measured: true, ..NullDevice::new() }))
     }
 }
 
@@ -79,9 +79,15 @@ struct NullRequest {
     submitted: Instant,
 }
 
-/// The device of the place.
+/// Time that the device itself takes for a request: the shortest there is.
+const RESPONSE: Span = Span::from_nanos(1);
+
+/// The device of the place. Served to clients it takes no time ([`RESPONSE`]), however late it is called, so that the whole
+/// time of a request is the machine's.
 pub struct NullDevice {
     limits: Limits,
+    /// A request ends when its completion is polled, so that its response time is the overhead of this program.
+    is_measured: bool,
     in_flight: VecDeque<NullRequest>,
     now: Instant,
     /// Landings of writes, which land at once; `None` unless asked for.
@@ -92,7 +98,13 @@ impl NullDevice {
     /// Creates a device with nothing in flight.
     #[allow(clippy::new_without_default, reason = "a device is begun, there is no usual value of one")]
     pub fn new() -> NullDevice {
-        NullDevice { limits: NullPlace.limits(), in_flight: VecDeque::new(), now: Instant::ZERO, landings: None }
+        NullDevice {
+            limits: NullPlace.limits(),
+            is_measured: false,
+            in_flight: VecDeque::new(),
+            now: Instant::ZERO,
+            landings: None,
+        }
     }
 }
 
@@ -144,7 +156,7 @@ impl Device for NullDevice {
 
     /// Returns the next nanosecond: at once, but not within the call that submitted the request.
     fn poll_timeout(&self) -> Option<Instant> {
-        self.in_flight.front().map(|request| request.submitted + Span::from_nanos(1))
+        self.in_flight.front().map(|request| request.submitted + RESPONSE)
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -154,7 +166,8 @@ impl Device for NullDevice {
     fn poll_completion(&mut self) -> Option<Completion> {
         self.in_flight.front().filter(|request| request.submitted < self.now)?;
         let NullRequest { tag, status, submitted } = self.in_flight.pop_front()?;
-        let (finished, effort, mut parts) = (self.now, Effort::COMMAND, Parts::default());
+        let finished = if self.is_measured { self.now } else { submitted + RESPONSE };
+        let (effort, mut parts) = (Effort::COMMAND, Parts::default());
         parts.add(Part::Driver, finished.since(submitted));
         Some(Completion { tag, status, submitted, finished, parts, effort })
     }
@@ -205,6 +218,22 @@ mod tests {
                 let due = rows[record.request.stamp as usize - 1].arrival;
                 assert!(timing == Timing::Think || record.intended >= Instant::ZERO + due);
             }
+        }
+    }
+
+    #[test]
+    fn a_served_one_takes_no_time_however_late_it_is_called() {
+        let at = Instant::from_nanos;
+        for (is_measured, expected) in [(false, 101), (true, 5_000)] {
+            let mut device = NullDevice { is_measured, ..NullDevice::new() };
+            device.submit(at(100), Request { op: Op::Flush, ..Request::NONE }).unwrap();
+            assert_eq!(device.poll_timeout(), Some(at(101)));
+            device.handle_timeout(at(5_000));
+            let completion = device.poll_completion().unwrap();
+            assert_eq!(
+                (completion.finished, completion.parts.total()),
+                (at(expected), completion.finished.since(at(100)))
+            );
         }
     }
 
