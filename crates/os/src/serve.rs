@@ -98,7 +98,7 @@ impl ListenAddress {
     /// Formats it as clients name it.
     pub fn client_uri(&self) -> String {
         match self {
-            ListenAddress::Unix(path) => format!("nbd+unix:///?socket={}", path.display()),
+            ListenAddress::Unix(path) => format!("nbd+unix:///?socket={}", encode_path(path)),
             ListenAddress::Tcp(address) => format!("nbd://{address}"),
         }
     }
@@ -123,15 +123,18 @@ impl ExportUri {
                      nbd+unix:///EXPORT?socket=PATH"
             )
         };
+        let decode = |text: &str| percent_decode(text).ok_or_else(expected);
+        let decode_name = |text: &str| String::from_utf8(decode(text)?).map_err(|_| expected());
         if let Some(rest) = text.strip_prefix("nbd+unix:///") {
             let (export, path) = rest.split_once("?socket=").filter(|it| !it.1.is_empty()).ok_or_else(expected)?;
-            return Ok(ExportUri { address: ListenAddress::Unix(PathBuf::from(path)), export: export.to_owned() });
+            let path = path_from_bytes(decode(path)?).ok_or_else(expected)?;
+            return Ok(ExportUri { address: ListenAddress::Unix(path), export: decode_name(export)? });
         }
         if let Some(rest) = text.strip_prefix("nbd:").unwrap_or(text).strip_prefix("//") {
             let (host, export) = rest.split_once('/').unwrap_or((rest, ""));
             return Ok(ExportUri {
                 address: ListenAddress::Tcp(resolve_host(host).ok_or_else(expected)?),
-                export: export.to_owned(),
+                export: decode_name(export)?,
             });
         }
         let address = match text.split_once(':') {
@@ -152,12 +155,52 @@ fn resolve_host(host: &str) -> Option<SocketAddr> {
 
 impl std::fmt::Display for ExportUri {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let export = percent_encode(self.export.as_bytes());
         match &self.address {
-            ListenAddress::Unix(path) => write!(f, "nbd+unix:///{}?socket={}", self.export, path.display()),
-            ListenAddress::Tcp(address) if self.export.is_empty() => write!(f, "nbd://{address}"),
-            ListenAddress::Tcp(address) => write!(f, "nbd://{address}/{}", self.export),
+            ListenAddress::Unix(path) => write!(f, "nbd+unix:///{export}?socket={}", encode_path(path)),
+            ListenAddress::Tcp(address) if export.is_empty() => write!(f, "nbd://{address}"),
+            ListenAddress::Tcp(address) => write!(f, "nbd://{address}/{export}"),
         }
     }
+}
+
+fn encode_path(path: &Path) -> String {
+    percent_encode(path.as_os_str().as_encoded_bytes())
+}
+
+#[cfg(unix)]
+fn path_from_bytes(bytes: Vec<u8>) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    Some(PathBuf::from(std::ffi::OsString::from_vec(bytes)))
+}
+
+#[cfg(not(unix))]
+fn path_from_bytes(bytes: Vec<u8>) -> Option<PathBuf> {
+    String::from_utf8(bytes).ok().map(PathBuf::from)
+}
+
+/// Encodes all bytes but slashes and those that need it nowhere in a URI (RFC 3986, 2.3), as NBD's URIs ask for.
+fn percent_encode(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for byte in bytes {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => text.push(char::from(*byte)),
+            byte => text.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    text
+}
+
+/// Decodes a part of a URI; `None` if a `%` is not followed by two hexadecimal digits.
+fn percent_decode(text: &str) -> Option<Vec<u8>> {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let digits = part.get(..2).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        bytes.extend_from_slice(&part.as_bytes()[2..]);
+    }
+    Some(bytes)
 }
 
 /// Open sockets for clients and for orders.
@@ -487,6 +530,27 @@ mod tests {
             let said = ListenAddress::parse(wrong).unwrap_err();
             assert_eq!(said, format!("`{wrong}` is no address; expected unix:PATH or tcp:127.0.0.1:PORT"));
         }
+    }
+
+    #[test]
+    fn a_uri_has_no_bytes_that_mean_something_else_there() {
+        let uri = |path: &str| ListenAddress::Unix(path.into()).client_uri();
+        assert_eq!(uri("/a b/c?d&e%f#ü"), "nbd+unix:///?socket=/a%20b/c%3Fd%26e%25f%23%C3%BC");
+        assert_eq!(uri("/run/x_1-2.3~/s"), "nbd+unix:///?socket=/run/x_1-2.3~/s");
+        for (path, export) in [("/a b/c?d&e%f#ü", ""), ("/s", "one disk/2?")] {
+            let named = ExportUri { address: ListenAddress::Unix(path.into()), export: export.to_owned() };
+            assert_eq!(ExportUri::parse(&named.to_string()), Ok(named));
+        }
+        for wrong in [
+            "nbd+unix:///?socket=/a%2",
+            "nbd+unix:///?socket=/a%zz",
+            "nbd+unix:///%FF?socket=/a",
+            "nbd+unix:///?socket=/%+1",
+        ] {
+            assert!(ExportUri::parse(wrong).unwrap_err().contains("expected unix:PATH"), "{wrong}");
+        }
+        // A path without a scheme is taken as it is.
+        assert_eq!(ExportUri::parse("unix:/a%20b").unwrap().address, ListenAddress::Unix("/a%20b".into()));
     }
 
     #[cfg(unix)]

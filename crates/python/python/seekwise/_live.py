@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from urllib.parse import quote
 
 from seekwise import _checks, _html
 from seekwise._error import RunError, SeekwiseError
@@ -383,7 +384,7 @@ def _uri(nbd: str | None) -> str | None:
     """The URI for NBD clients of an address of `--nbd`; None without one."""
     match (nbd or "").split(":", 1):
         case ["unix", socket_path]:
-            return f"nbd+unix:///?socket={socket_path}"
+            return f"nbd+unix:///?socket={quote(socket_path)}"
         case ["tcp", address]:
             return f"nbd://{address}"
         case _:
