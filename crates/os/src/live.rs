@@ -669,9 +669,8 @@ impl LiveDisk {
         let is_network = matches!(reply_to, ReplyTo::Client(_));
         let transport = if is_network { TransportKind::Network } else { TransportKind::File };
         let modelled = due.saturating_since(self.to_clock_time(job.arrived));
-        let has_data = matches!(head.command, NbdCommand::Read | NbdCommand::Write);
         self.latencies.update_latencies(|latencies| {
-            latencies.transport_mut(transport).add_request(modelled, now.since(due), has_data);
+            latencies.transport_mut(transport).add_request(kind, modelled, now.since(due));
         });
         self.answer_success(reply_to, &head);
     }

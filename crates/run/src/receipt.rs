@@ -22,9 +22,9 @@ use seekwise_disk::record::DriveLog;
 use seekwise_disk::time::{Instant, Span};
 
 use self::attendance::Attendance;
-use self::demand::Demand;
+use self::demand::{Demand, DemandKind};
 use self::lateness::Lateness;
-use self::transports::{TransportEnds, TransportKind, TransportLatencies, TransportLatency};
+use self::transports::{RequestTotals, TransportEnds, TransportKind, TransportLatencies, TransportLatency};
 
 /// Largest lateness that is not counted ([`Receipt::late`]), in the disk's time: a client on the same machine cannot
 /// tell it from the round trip.
@@ -191,7 +191,7 @@ impl Receipt {
             Some(ends) => (end_witness, ends.mean_added_time()),
             None => (LatencyWitness::Probe, transport.path.mean()? + late),
         };
-        Some(TransportCost { kind, by, modelled, added, slow })
+        Some(TransportCost { kind, by, modelled, requests: transport.kinds, added, slow })
     }
 
     /// The share of the clock for which the disk's thread worked.
@@ -263,8 +263,10 @@ pub struct TransportCost {
     pub kind: TransportKind,
     /// Who measured `added`.
     pub by: LatencyWitness,
-    /// The model's mean response.
+    /// The model's mean response, of requests of all kinds.
     pub modelled: Span,
+    /// Requests of each kind, with the model's times.
+    pub requests: [RequestTotals; DemandKind::NAMED.len()],
     /// The mean time that the transport adds.
     pub added: Span,
     /// 99th percentiles of the model's response and of the added time, always by the probe; `None` with too few round
@@ -276,11 +278,6 @@ impl TransportCost {
     /// Share of a client's mean response that the transport adds.
     pub(crate) fn added_share(&self) -> f64 {
         share_of_added(self.modelled, self.added)
-    }
-
-    /// The prefix of its names in figures.
-    fn figure_prefix(&self) -> &'static str {
-        if self.kind == TransportKind::Network { "nbd" } else { "file" }
     }
 
     /// The added share in a sentence.
@@ -310,38 +307,63 @@ impl TransportCost {
         let slow = self.slow.map_or(String::new(), |(modelled, added)| {
             format!("; p99: {} us and {} us", micros(modelled), micros(added))
         });
+        let means: Vec<String> =
+            self.kind_means().map(|(name, mean)| format!("{name} took {} us", micros(mean))).collect();
         format!(
-            "A read or write took {} us on average in the model, plus {} us for the round trip over the \
-             {transport}{by}: {:.1} % of what a client waits for{slow}.",
-            micros(self.modelled),
+            "On average {} in the model, and each request {} us more for the round trip over the {transport}{by}: {:.1} % of \
+             what a client waits for{slow}.",
+            if means.is_empty() { format!("requests took {} us", micros(self.modelled)) } else { means.join(", ") },
             micros(self.added),
             100.0 * self.added_share()
         )
     }
 
+    /// The model's mean response of each kind that came, with the kind's name.
+    fn kind_means(&self) -> impl Iterator<Item = (&'static str, Span)> + '_ {
+        let kinds = DemandKind::NAMED.into_iter().map(|(kind, name)| (name, self.requests[kind as usize]));
+        kinds.filter(|(_, totals)| totals.requests > 0).map(|(name, totals)| (name, totals.mean()))
+    }
+
     fn named_figures(&self) -> Vec<(&'static str, f64)> {
         let micros = |span: Span| span.nanos() as f64 / 1e3;
-        let names = match self.figure_prefix() {
-            "nbd" => [
-                "nbd_modelled_mean_us",
-                "nbd_beside_mean_us",
-                "nbd_beside_share",
-                "nbd_modelled_p99_us",
-                "nbd_beside_p99_us",
-            ],
-            _ => [
-                "file_modelled_mean_us",
-                "file_beside_mean_us",
-                "file_beside_share",
-                "file_modelled_p99_us",
-                "file_beside_p99_us",
-            ],
+        let [modelled, added, share, slow_modelled, slow_added, means @ ..] = match self.kind {
+            TransportKind::Network => NETWORK_FIGURES,
+            TransportKind::File => FILE_FIGURES,
         };
-        let mut figures = vec![micros(self.modelled), micros(self.added), self.added_share()];
-        figures.extend(self.slow.into_iter().flat_map(|(modelled, added)| [micros(modelled), micros(added)]));
-        names.into_iter().zip(figures).collect()
+        let mut figures =
+            vec![(modelled, micros(self.modelled)), (added, micros(self.added)), (share, self.added_share())];
+        if let Some((modelled, added)) = self.slow {
+            figures.extend([(slow_modelled, micros(modelled)), (slow_added, micros(added))]);
+        }
+        let kinds = means.into_iter().zip(self.requests).filter(|(_, totals)| totals.requests > 0);
+        figures.extend(kinds.map(|(name, totals)| (name, micros(totals.mean()))));
+        figures
     }
 }
+
+/// Names of the figures of network connections; the last three in the order of [`DemandKind::NAMED`].
+const NETWORK_FIGURES: [&str; 8] = [
+    "nbd_modelled_mean_us",
+    "nbd_beside_mean_us",
+    "nbd_beside_share",
+    "nbd_modelled_p99_us",
+    "nbd_beside_p99_us",
+    "nbd_modelled_reads_mean_us",
+    "nbd_modelled_writes_mean_us",
+    "nbd_modelled_flushes_mean_us",
+];
+
+/// Names of the figures of the file, in the same order.
+const FILE_FIGURES: [&str; 8] = [
+    "file_modelled_mean_us",
+    "file_beside_mean_us",
+    "file_beside_share",
+    "file_modelled_p99_us",
+    "file_beside_p99_us",
+    "file_modelled_reads_mean_us",
+    "file_modelled_writes_mean_us",
+    "file_modelled_flushes_mean_us",
+];
 
 fn share_of_added(modelled: Span, added: Span) -> f64 {
     added.nanos() as f64 / (modelled + added).nanos().max(1) as f64
@@ -349,7 +371,6 @@ fn share_of_added(modelled: Span, added: Span) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::transports::RequestTotals;
     use super::*;
 
     fn at(micros: u64) -> Instant {
@@ -427,7 +448,7 @@ mod tests {
         for (probes, slow) in [(99, false), (100, true)] {
             let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
             let transport = receipt.transports.transport_mut(TransportKind::Network);
-            (0..200).for_each(|_| transport.add_request(Span::from_micros(100), Span::ZERO, true));
+            (0..200).for_each(|_| transport.add_request(Some(DemandKind::Read), Span::from_micros(100), Span::ZERO));
             (0..probes).for_each(|_| transport.path.add(Span::from_micros(25)));
             let figures = receipt.named_figures();
             let figure = |name: &str| figures.iter().find(|it| it.0 == name).map(|it| it.1);
@@ -439,13 +460,32 @@ mod tests {
         }
     }
 
+    /// A flush takes as long as the writes that it waits for, so no mean of all says how long a read takes.
+    #[test]
+    fn each_kind_of_request_has_its_own_mean() {
+        let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
+        let transport = receipt.transports.transport_mut(TransportKind::File);
+        for (kind, millis) in [(DemandKind::Write, 1), (DemandKind::Write, 3), (DemandKind::Flush, 20)] {
+            transport.add_request(Some(kind), Span::from_millis(millis), Span::ZERO);
+        }
+        transport.path.add(Span::from_micros(80));
+        let sentence = receipt.transport_costs()[0].cost_sentence();
+        let means =
+            "On average writes took 2000 us, flushes took 20000 us in the model, and each request 80 us more for";
+        assert!(sentence.starts_with(means), "{sentence}");
+        let figures = receipt.named_figures();
+        let figure = |name: &str| figures.iter().find(|it| it.0 == name).map(|it| it.1);
+        let means = ["reads", "writes", "flushes"].map(|kind| figure(&format!("file_modelled_{kind}_mean_us")));
+        assert_eq!((means, figure("file_modelled_mean_us")), ([None, Some(2000.0), Some(20_000.0)], Some(8000.0)));
+    }
+
     #[test]
     fn the_kernels_count_stands_for_a_loop_device_that_is_alone_on_the_file() {
         let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
         let transport = receipt.transports.transport_mut(TransportKind::File);
-        (0..100).for_each(|_| transport.add_request(Span::from_micros(200), Span::ZERO, true));
+        (0..100).for_each(|_| transport.add_request(Some(DemandKind::Read), Span::from_micros(200), Span::ZERO));
         // A flush is no read or write: the kernel counts it apart.
-        transport.add_request(Span::from_micros(200), Span::ZERO, false);
+        transport.add_request(Some(DemandKind::Flush), Span::from_micros(200), Span::ZERO);
         assert_eq!(RequestTotals::from(&*transport).requests, 100);
         transport.path.add(Span::from_micros(2));
         let loss = |receipt: &Receipt| receipt.transport_costs()[0];
@@ -466,14 +506,15 @@ mod tests {
     fn what_a_runs_own_client_waited_for_counts_and_not_what_a_probe_found() {
         let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
         let transport = receipt.transports.transport_mut(TransportKind::Network);
-        (0..100).for_each(|_| transport.add_request(Span::from_micros(1000), Span::ZERO, true));
+        (0..100).for_each(|_| transport.add_request(Some(DemandKind::Write), Span::from_micros(1000), Span::ZERO));
         (0..50).for_each(|_| transport.path.add(Span::from_micros(20)));
         let counted = |micros: u64| RequestTotals { requests: 100, took: Span::from_micros(100 * micros) };
         receipt.transports.client = Some(TransportEnds { far: counted(1250), near: counted(1000) });
         let [loss] = receipt.transport_costs()[..] else { panic!() };
         assert_eq!((loss.by, loss.added), (LatencyWitness::Client, Span::from_micros(250)));
         assert!(
-            loss.cost_sentence().contains("plus 250 us for the round trip over the connection, by the run's own clock")
+            loss.cost_sentence()
+                .contains("each request 250 us more for the round trip over the connection, by the run's own clock")
         );
     }
 

@@ -373,7 +373,7 @@ impl Device for NbdClient {
             Op::Compute => None,
         };
         let reply_bytes = if request.op == Op::Read { request.sectors as usize * SECTOR as usize } else { 0 };
-        let is_read_or_write = matches!(request.op, Op::Read | Op::Write);
+        let is_read_or_write = matches!(request.op, Op::Read | Op::Write | Op::WriteZeroes);
         let in_flight = NbdRequest { tag: request.tag, submitted: now, reply_bytes, is_read_or_write };
         let status_at_once = match command {
             _ if self.has_ended => Some(Status::Aborted),

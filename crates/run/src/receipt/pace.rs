@@ -230,7 +230,7 @@ mod tests {
         for request in 1..=requests {
             let transport = receipt.transports.transport_mut(TransportKind::Network);
             let late = if request % each == 0 { Span::from_micros(late_us) } else { Span::ZERO };
-            transport.add_request(Span::from_micros(modelled_us), late, true);
+            transport.add_request(None, Span::from_micros(modelled_us), late);
             transport.path.add(Span::from_micros(path_us));
         }
         receipt
@@ -290,7 +290,7 @@ mod tests {
         // They change no percentile of a disk whose own responses differ by more: 0.6 % of the mean is the machine's.
         let mut spread = Receipt { seconds: 1.0, ..Receipt::default() };
         let transport = spread.transports.transport_mut(TransportKind::Network);
-        (0..1_000).for_each(|request| transport.add_request(Span::from_millis(1 + request % 50), Span::ZERO, true));
+        (0..1_000).for_each(|request| transport.add_request(None, Span::from_millis(1 + request % 50), Span::ZERO));
         (0..1_000).for_each(|trip| transport.path.add(Span::from_micros(if trip % 40 == 0 { 6_000 } else { 5 })));
         assert!((spread.transport_costs()[0].added_share() - 0.006).abs() < 0.001, "{:?}", spread.transport_costs());
         assert_eq!(spread.pace_verdict(), PaceVerdict::KeptUp);
@@ -312,9 +312,9 @@ mod tests {
         assert_eq!(word(&receipt), "too-few-requests");
         (0..400).for_each(|_| {
             receipt.transports.transport_mut(TransportKind::Network).add_request(
+                None,
                 Span::from_micros(60),
                 Span::from_micros(90),
-                true,
             )
         });
         assert_eq!(word(&receipt), "fell-behind");
@@ -332,12 +332,12 @@ mod tests {
         let mut receipt = session(300, 8_000, (1, 20), 60);
         assert_eq!(receipt.pace_verdict(), PaceVerdict::KeptUp);
         let transport = receipt.transports.transport_mut(TransportKind::File);
-        (0..FEWEST - 1).for_each(|_| transport.add_request(Span::from_micros(8_000), Span::ZERO, true));
+        (0..FEWEST - 1).for_each(|_| transport.add_request(None, Span::from_micros(8_000), Span::ZERO));
         transport.path.add(Span::from_micros(2));
         let PaceVerdict::TooFew(why) = receipt.pace_verdict() else { panic!() };
         assert!(why.starts_with("29 requests were answered through the file and 1 round trips measured;"), "{why}");
         let transport = receipt.transports.transport_mut(TransportKind::File);
-        (0..400).for_each(|_| transport.add_request(Span::from_micros(8_000), Span::from_millis(30), true));
+        (0..400).for_each(|_| transport.add_request(None, Span::from_micros(8_000), Span::from_millis(30)));
         assert_eq!(word(&receipt), "fell-behind");
     }
 
@@ -350,7 +350,7 @@ mod tests {
             for request in 0..2_000 {
                 let modelled = Span::from_micros(if request % 1_000 < 9 { 80_000 } else { 8_000 });
                 let late = Span::from_micros(if request % 400 == 399 { late } else { 5 });
-                transport.add_request(modelled, late, true);
+                transport.add_request(None, modelled, late);
                 transport.path.add(Span::from_micros(60));
             }
             receipt

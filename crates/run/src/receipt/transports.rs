@@ -2,6 +2,7 @@
 
 use seekwise_disk::time::Span;
 
+use super::demand::DemandKind;
 use super::lateness::Lateness;
 
 /// The transport of a request.
@@ -24,24 +25,25 @@ pub struct TransportLatency {
     pub response: Lateness,
     /// Round trips of the probe meanwhile.
     pub path: Lateness,
-    /// Reads and writes among the requests, with the model's times. A kernel at the other end counts these.
-    transfers: RequestTotals,
+    /// Requests of each kind, with the model's times.
+    pub(super) kinds: [RequestTotals; DemandKind::NAMED.len()],
 }
 
 impl TransportLatency {
-    /// Adds a request with its response time in the model and its lateness; `is_transfer` if it reads or writes.
-    pub fn add_request(&mut self, modelled: Span, late: Span, is_transfer: bool) {
+    /// Adds a request with its response time in the model and its lateness; `kind` is `None` for requests of another kind,
+    /// such as trims.
+    pub fn add_request(&mut self, kind: Option<DemandKind>, modelled: Span, late: Span) {
         self.modelled.add(modelled);
         self.late.add(late);
         self.response.add(modelled + late);
-        if is_transfer {
-            self.transfers.requests += 1;
-            self.transfers.took += modelled;
+        if let Some(kind) = kind {
+            let totals = &mut self.kinds[kind as usize];
+            *totals = totals.plus(RequestTotals { requests: 1, took: modelled });
         }
     }
 }
 
-/// Number of reads and writes, and the sum of their times.
+/// Number of requests, and the sum of their times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestTotals {
     /// Number of requests.
@@ -51,6 +53,10 @@ pub struct RequestTotals {
 }
 
 impl RequestTotals {
+    fn plus(self, other: RequestTotals) -> RequestTotals {
+        RequestTotals { requests: self.requests + other.requests, took: self.took + other.took }
+    }
+
     /// The difference from an earlier snapshot.
     pub fn since(self, earlier: RequestTotals) -> RequestTotals {
         let requests = self.requests.saturating_sub(earlier.requests);
@@ -64,8 +70,10 @@ impl RequestTotals {
 }
 
 impl From<&TransportLatency> for RequestTotals {
+    /// Reads and writes, which a kernel at the other end counts too; it counts flushes apart.
     fn from(transport: &TransportLatency) -> RequestTotals {
-        transport.transfers
+        let [reads, writes] = [DemandKind::Read, DemandKind::Write].map(|kind| transport.kinds[kind as usize]);
+        reads.plus(writes)
     }
 }
 
@@ -157,8 +165,8 @@ mod tests {
     fn a_response_is_the_model_s_time_and_the_lateness_and_only_reads_and_writes_move() {
         let mut transports = TransportLatencies::default();
         let (modelled, late) = (Span::from_nanos(1 << 20), Span::from_nanos(1 << 10));
-        transports.transport_mut(TransportKind::File).add_request(modelled, late, true);
-        transports.transport_mut(TransportKind::File).add_request(modelled, late, false);
+        transports.transport_mut(TransportKind::File).add_request(Some(DemandKind::Read), modelled, late);
+        transports.transport_mut(TransportKind::File).add_request(Some(DemandKind::Flush), modelled, late);
         assert_eq!(
             (transports.network.modelled.count(), transports.file.modelled.count()),
             (0, 2),
