@@ -132,6 +132,24 @@ fn the_receipt_says_what_was_asked_of_the_disk() {
     }
 }
 
+/// As `env` and shells do. Whoever runs it, the command has no rights that it would not have without Seekwise.
+#[test]
+fn a_command_that_cannot_be_started_has_a_shell_s_exit_code_and_others_their_own_rights() {
+    for who in Who::possible() {
+        for (command, code) in
+            [("/no/such-command", 127), ("no-such-command", 127), ("/etc", 126), ("/etc/passwd", 126)]
+        {
+            let said = Exec::new(who, &["--on", "null", "--fs", "none", "--", command]).run();
+            let expected = format!("error: {command}: ");
+            assert!(said.code == code && said.err.starts_with(&expected), "{who:?}: {} {}", said.code, said.err);
+        }
+        let words =
+            ["--on", "null", "--fs", "none", "--", "grep", "-E", "^Cap(Prm|Eff|Inh|Amb):\t0*$", "/proc/self/status"];
+        let said = Exec::new(who, &words).run();
+        assert_eq!(said.out.lines().count() == 4, who == Who::User, "{who:?}: {}", said.out);
+    }
+}
+
 #[test]
 fn nothing_is_left_after_a_kill() {
     for who in Who::possible() {

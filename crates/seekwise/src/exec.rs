@@ -3,8 +3,8 @@
 
 /// Namespaces of its own, which take mounts and processes with them when they end.
 pub use seekwise_os::kernel::namespaces::{
-    Lifeline, MountRight, command_without_rights, follow_lifeline, is_in_namespaces, kill_other_processes,
-    mount_private_folder, signal_first_process,
+    Lifeline, MountRight, command_without_session, follow_lifeline, is_in_namespaces, kill_other_processes,
+    mount_private_folder, signal_first_process, start_without_rights,
 };
 
 /// File systems: the kernel's, and ext4 as a program.

@@ -6,6 +6,7 @@
 
 mod receipt;
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,8 +16,8 @@ use std::time::Duration;
 
 use seekwise::exec::{
     DiskWait, FileSystemKind, Lifeline, MountRight, PROGRAM, ProcessWatch, ProgramBounds, ProgramFileSystem,
-    command_without_rights, follow_lifeline, is_in_namespaces, kill_other_processes, mount_private_folder,
-    signal_first_process,
+    command_without_session, follow_lifeline, is_in_namespaces, kill_other_processes, mount_private_folder,
+    signal_first_process, start_without_rights,
 };
 use seekwise::outputs;
 use seekwise::serve::{
@@ -56,8 +57,9 @@ fn run_outside(args: &args::ExecArgs) -> CommandResult {
     let program = called.map_or_else(std::env::current_exe, Ok).map_err(CommandError::new)?;
     let lifeline = Lifeline::open().map_err(CommandError::new)?;
     let mut probe = lifeline.command_in_namespaces(Path::new("true"), &[], right);
-    let possible =
-        probe.output().map_err(|error| CommandError::new(format!("unshare: {error}; expected util-linux")))?;
+    let possible = probe
+        .output()
+        .map_err(|error| CommandError::new(format!("unshare: {error}; expected the package util-linux")))?;
     if !possible.status.success() {
         let said = String::from_utf8_lossy(&possible.stderr);
         return Err(namespace_error(said.lines().next().unwrap_or("unshare failed")));
@@ -227,7 +229,14 @@ fn run_inside(args: &args::ExecArgs, files: &Files, bounds: &Bounds, json: bool)
         (running.join(), served)
     });
     served.map_err(CommandError::new)?;
-    let outcome = outcome.map_err(|_| CommandError::new("a thread panicked"))??;
+    let outcome = match outcome.map_err(|_| CommandError::new("a thread panicked"))?? {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            let (why, code) = explain_unstarted(&args.command[0], &error);
+            print_to_stderr(format!("error: {}: {why}", args.command[0].display()));
+            return Ok(CommandAnswer::HandedOn(code));
+        }
+    };
     let receipt = CommandReceipt { args, system: system.describe(), outcome: &outcome };
     let printed = receipt.print(json);
     if let (Err(error), Some(1..)) = (&printed, outcome.exit_code) {
@@ -268,6 +277,19 @@ fn make_content(
     File::open(base).and_then(|file| Bytes::default().with_base(file)).map_err(CommandError::new)
 }
 
+/// Why a command could not be started, and a shell's exit code for it (POSIX.1-2017, Shell & Utilities, 2.8.2).
+fn explain_unstarted(program: &OsStr, error: &io::Error) -> (String, u8) {
+    // One folder of PATH that this user may not search hides that the command is in none of them (execvp(3)).
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_in_path = || std::env::split_paths(&path).any(|folder| folder.join(program).exists());
+    let is_bare_name = !program.as_encoded_bytes().contains(&b'/');
+    match error.kind() {
+        io::ErrorKind::NotFound => (error.to_string(), 127),
+        io::ErrorKind::PermissionDenied if is_bare_name && !is_in_path() => ("not found in PATH".to_owned(), 127),
+        _ => (error.to_string(), 126),
+    }
+}
+
 /// Result of a command on the disk.
 struct CommandOutcome {
     /// `None` if it is unknown.
@@ -293,8 +315,9 @@ struct CommandRun<'a> {
 }
 
 impl CommandRun<'_> {
-    /// Mounts the disk, and its file system if there is one, and runs the command.
-    fn run(&self, inbox: &Inbox) -> Result<CommandOutcome, CommandError> {
+    /// Mounts the disk, and its file system if there is one, and runs the command. The inner error is that of a command that
+    /// could not be started.
+    fn run(&self, inbox: &Inbox) -> Result<io::Result<CommandOutcome>, CommandError> {
         let mount_disk = match self.system {
             ChosenFileSystem::Program(..) => FuseFolder::mount_with_page_cache,
             _ => FuseFolder::mount,
@@ -331,8 +354,13 @@ impl CommandRun<'_> {
     }
 
     /// Runs the command to its end. `ours` are processes of ours that go on.
-    fn run_command(&self, inbox: &Inbox, device: Option<&Path>, ours: &[u32]) -> Result<CommandOutcome, CommandError> {
-        let mut command = command_without_rights(&self.args.command, self.right);
+    fn run_command(
+        &self,
+        inbox: &Inbox,
+        device: Option<&Path>,
+        ours: &[u32],
+    ) -> Result<io::Result<CommandOutcome>, CommandError> {
+        let mut command = command_without_session(&self.args.command);
         if self.json {
             // Standard output has only the receipt.
             command.stdout(io::stderr());
@@ -349,9 +377,13 @@ impl CommandRun<'_> {
         let before = ask_receipt(inbox)?;
         let (send_end, end) = channel();
         let mut signals = interrupt::lock_signals();
-        let started = BesideCommand::start(&mut command, move || send_end.send(()).unwrap_or_default());
-        let name = command.get_program().to_string_lossy();
-        let started = started.map_err(|error| CommandError::new(format!("{name}: {error}")))?;
+        let started = start_without_rights(self.right, || {
+            BesideCommand::start(&mut command, move || send_end.send(()).unwrap_or_default())
+        });
+        let started = match started {
+            Ok(started) => started,
+            Err(error) => return Ok(Err(error)),
+        };
         let send_signal = started.signal_sender();
         pass_signals_on(&mut signals, move |signal| {
             send_signal(signal);
@@ -362,12 +394,12 @@ impl CommandRun<'_> {
         let after = ask_receipt(inbox)?;
         let waits = watch.end();
         kill_other_processes(ours);
-        Ok(CommandOutcome {
+        Ok(Ok(CommandOutcome {
             exit_code: started.try_exit_code(),
             seconds: after.seconds - before.seconds,
             receipt: after,
             waits,
-        })
+        }))
     }
 }
 

@@ -2,19 +2,21 @@
 //! processes, so that everything that it starts ends with it, also when it is killed. A user who may not mount gets a
 //! namespace of users too, and may mount there.
 //!
-//! util-linux's `unshare` makes the namespaces, and `setpriv` takes the rights from a command that runs there. Nothing of
-//! this stays in the system: the kernel removes mounts and processes with the namespaces.
+//! util-linux's `unshare` makes the namespaces. A command that runs there is started by a thread that has given up its
+//! rights. Nothing of this stays in the system: the kernel removes mounts and processes with the namespaces.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
 use rustix::process::{Pid, Signal, getegid, geteuid, kill_process};
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
 use super::{ProgramBounds, process, run_tool_for_output, sleep_10_ms};
 
@@ -131,22 +133,30 @@ pub fn mount_private_folder(folder: Option<&Path>, bounds: ProgramBounds<'_>) ->
     Ok(folder)
 }
 
-/// The command that runs `words` without the rights that this process has in its own namespaces. Nothing changes for a process with
-/// the system's rights.
-pub fn command_without_rights(words: &[OsString], right: MountRight) -> Command {
-    let mut command = match right {
-        MountRight::System => Command::new(&words[0]),
-        MountRight::OwnUsers => {
-            let mut setpriv = Command::new("setpriv");
-            setpriv.args(["--ambient-caps=-all", "--inh-caps=-all", "--"]).arg(&words[0]);
-            setpriv
-        }
-    };
+/// The command of these words, without the variables of an outer run.
+pub fn command_without_session(words: &[OsString]) -> Command {
+    let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
     for name in SESSION_VARIABLES {
         command.env_remove(name);
     }
     command
+}
+
+/// Calls `start` on a thread whose programs do not get the rights that this process has in its own namespaces. Nothing
+/// changes for a process with the system's rights.
+pub fn start_without_rights<T: Send>(right: MountRight, start: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    if right == MountRight::System {
+        return start();
+    }
+    let start_on_thread = || {
+        // A program of a user who is not root gets the ambient capabilities of the thread that starts it, which cannot be more
+        // than the inheritable ones (capabilities(7)).
+        let sets = capabilities(None)?;
+        set_capabilities(None, CapabilitySets { inheritable: CapabilitySet::empty(), ..sets })?;
+        start()
+    };
+    thread::scope(|scope| scope.spawn(start_on_thread).join().unwrap_or_else(|panic| resume_unwind(panic)))
 }
 
 /// Longest wait for processes to end after they were killed, in steps of ten milliseconds: five seconds.
@@ -175,6 +185,8 @@ pub fn kill_other_processes(spared: &[u32]) {
 
 #[cfg(test)]
 mod tests {
+    use rustix::thread::{capability_is_in_ambient_set, configure_capability_in_ambient_set};
+
     use super::*;
 
     /// The name is the process's, so one test has them all.
@@ -197,14 +209,20 @@ mod tests {
         assert_eq!([MountRight::System, MountRight::OwnUsers].map(has_users), [false, true]);
     }
 
+    /// Only root can raise a right that programs inherit; others have none to give up.
     #[test]
     fn only_rights_of_our_own_namespaces_are_given_up() {
-        let program = |right| {
-            let command = command_without_rights(&["ls".into(), "-l".into()], right);
-            (command.get_program().to_owned(), command.get_args().last().map(OsStr::to_owned))
+        let kill = CapabilitySet::KILL;
+        let sets = capabilities(None).unwrap();
+        let has_right = sets.permitted.contains(kill)
+            && set_capabilities(None, CapabilitySets { inheritable: kill, ..sets }).is_ok()
+            && configure_capability_in_ambient_set(kill, true).is_ok();
+        let started = |right| {
+            start_without_rights(right, || Ok((capabilities(None)?.inheritable, capability_is_in_ambient_set(kill)?)))
         };
-        assert_eq!(program(MountRight::System), ("ls".into(), Some("-l".into())));
-        assert_eq!(program(MountRight::OwnUsers), ("setpriv".into(), Some("-l".into())));
+        let kept = if has_right { kill } else { sets.inheritable };
+        assert_eq!(started(MountRight::System).unwrap(), (kept, has_right));
+        assert_eq!(started(MountRight::OwnUsers).unwrap(), (CapabilitySet::empty(), false));
     }
 
     #[test]
