@@ -22,13 +22,13 @@ use seekwise::exec::{
 use seekwise::outputs;
 use seekwise::serve::{
     BesideCommand, Bytes, CLIENTS, Device, DiskMessage, Export, FILE, FuseFolder, Inbox, LatencyRecorder,
-    ListenAddress, LiveDisk, MemoryRoom, PaceVerdict, Receipt, SECTOR, ServerSockets, measure_path_cost, serve_disk,
+    ListenAddress, MemoryRoom, PaceVerdict, Receipt, SECTOR, ServerSockets, measure_path_cost, serve_disk,
 };
 use seekwise::{Bounds, Files};
 
 use self::receipt::CommandReceipt;
 use super::crash::plan::parse_file_system;
-use super::serve::{ServedTarget, missing_members_mask};
+use super::serve::ServedTarget;
 use crate::args;
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::interrupt;
@@ -186,8 +186,8 @@ fn run_inside(args: &args::ExecArgs, files: &Files, bounds: &Bounds, json: bool)
     follow_lifeline().map_err(|error| CommandError::new(format!("the program outside: {error}")))?;
     let right = MountRight::of_process();
     let system = ChosenFileSystem::from_args(args, right)?;
-    let ServedTarget { device, stack, about } = ServedTarget::build(&args.target, &args.set, args.seed, files)?;
-    let limits = device.limits(0);
+    let target = ServedTarget::build(&args.target, &args.set, args.seed, files)?;
+    let limits = target.device.limits(0);
     let disk_bytes = limits.sectors * SECTOR;
     let size = args.size.min(disk_bytes) / 4096 * 4096;
     let tools = ProgramBounds { limit: TOOL_LIMIT, stop: None };
@@ -207,13 +207,8 @@ fn run_inside(args: &args::ExecArgs, files: &Files, bounds: &Bounds, json: bool)
     let path_cost = measure_path_cost().map_err(CommandError::new)?;
     let address = ListenAddress::Unix(paths.socket.clone());
     let sockets = ServerSockets::open(Some(&address), Some(&paths.control)).map_err(CommandError::new)?;
-    let export = Export::new(&limits, about);
-    let disk = LiveDisk::new(device, content, args.speed, None).with_path_cost(path_cost);
-    let disk = match stack {
-        Some(stack) => disk.without_drives(missing_members_mask(&stack)).with_cut_history(&stack).with_layers(&stack),
-        None => disk,
-    };
-    let disk = disk.with_memory_limits(room);
+    let export = Export::new(&limits, target.about.clone());
+    let disk = target.into_disk(content, args.speed, None).with_path_cost(path_cost).with_memory_limits(room);
     let latencies = disk.latency_recorder();
     let run =
         CommandRun { args, right, system: &system, paths: &paths, size, room, export: export.clone(), latencies, json };

@@ -34,13 +34,13 @@ use seekwise::Files;
 /// Runs the command.
 pub fn run_command(args: &args::ServeArgs, files: &Files, bounds: &Bounds, json: bool) -> CommandResult {
     check_exposure(args)?;
-    let ServedTarget { device, stack, about } = ServedTarget::build(&args.target, &args.set, args.seed, files)?;
-    let limits = device.limits(0);
+    let target = ServedTarget::build(&args.target, &args.set, args.seed, files)?;
+    let limits = target.device.limits(0);
     let disk_bytes = limits.sectors * SECTOR;
     let room = MemoryRoom::divide_limit(bounds.memory_bytes(), args.max_clients);
     let room = room.map_err(|why| CommandError::new(format!("--max-memory: {why}")))?;
     let (content, image) = open_content(args, disk_bytes)?;
-    let export = Export { fast_zeroes: args.target == NullPlace::NAME, ..Export::new(&limits, about) };
+    let export = Export { fast_zeroes: args.target == NullPlace::NAME, ..Export::new(&limits, target.about.clone()) };
     let recorder = args.record.as_deref().map(|path| open_recorder(path, args)).transpose()?;
     let path = measure_path_cost().map_err(|error| CommandError::new(format!("the cost of a connection: {error}")))?;
     let [control, folder] =
@@ -69,12 +69,7 @@ pub fn run_command(args: &args::ServeArgs, files: &Files, bounds: &Bounds, json:
         print_to_stderr(format!("Orders: seekwise disk power cut --control {control}"));
     }
     image.into_iter().for_each(NewFile::keep);
-    let disk = LiveDisk::new(device, content, args.speed, cut_plan(args)).with_path_cost(path);
-    let disk = if let Some(stack) = stack {
-        disk.without_drives(missing_members_mask(&stack)).with_cut_history(&stack).with_layers(&stack)
-    } else {
-        disk
-    };
+    let disk = target.into_disk(content, args.speed, cut_plan(args)).with_path_cost(path);
     let disk = disk.with_memory_limits(room).with_client_limit(args.max_clients);
     let disk = if let Some(recorder) = recorder { disk.with_recorder(recorder) } else { disk };
     let (mut command, mut mounted) = (None, None);
@@ -136,7 +131,7 @@ struct DiskAddresses {
 pub(super) struct ServedTarget {
     pub(super) device: Box<dyn Device>,
     /// The stack, if it is modelled.
-    pub(super) stack: Option<Stack>,
+    stack: Option<Stack>,
     /// The description for clients.
     pub(super) about: String,
 }
@@ -160,11 +155,14 @@ impl ServedTarget {
         let about = format!("{} as Seekwise models it", stack.profile.name);
         Ok(ServedTarget { device: stack.build(Seed(seed)), stack: Some(stack), about })
     }
-}
 
-/// The missing drives of an array as a mask, a bit for each drive.
-pub(super) fn missing_members_mask(stack: &Stack) -> u64 {
-    stack.array().map_or(0, |array| array.lost)
+    /// The disk with this content. It begins now.
+    pub(super) fn into_disk(self, content: Bytes, speed: f64, planned_cut: Option<CutPlan>) -> LiveDisk {
+        let disk = LiveDisk::new(self.device, content, speed, planned_cut);
+        let Some(stack) = self.stack else { return disk };
+        let missing_drives = stack.array().map_or(0, |array| array.lost);
+        disk.without_drives(missing_drives).with_cut_history(&stack).with_layers(&stack)
+    }
 }
 
 /// Refuses settings that change at instants of a run, because nothing is run here.
