@@ -209,8 +209,15 @@ fn what_cannot_run_is_refused_with_a_sentence() {
             let said = Exec::new(who, words).run();
             assert!(said.code == 2 && said.err.contains(expected), "{who:?}: {} {}", said.code, said.err);
         };
-        refused(&["--on", "null", "--fs", "zfs", "--", "true"], "unknown file system `zfs`");
+        refused(
+            &["--on", "null", "--fs", "zfs", "--", "true"],
+            "unknown file system `zfs`; expected ext4, xfs, btrfs, none",
+        );
+        refused(&["--on", "null", "--fs", "none:ro", "--", "true"], "no mount options; expected none");
         refused(&["--on", "null", "--size", "1m", "--", "true"], "ext4 needs at least 16m");
+        refused(&["--on", "null", "--fs", "none", "--size", "1g", "--", "true"], "expected no --size with --fs none");
+        let too_large = "--size: 1099511627776 bytes; expected at most 146815737856, the size of the disk";
+        refused(&["--on", "cheetah-15k.4", "--size", "1t", "--", "true"], too_large);
         refused(&["--on", "null", "--at", "/usr", "--", "true"], "/usr: expected an empty folder");
         refused(&["--on", "no-such-drive", "--", "true"], "no-such-drive");
         if who == Who::User {

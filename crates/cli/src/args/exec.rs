@@ -38,9 +38,9 @@ pub struct ExecArgs {
     /// The file system (ext4; with root also xfs, btrfs), with mount options, such as ext4:noatime; or none.
     #[arg(long, value_name = "NAME[:OPTIONS]", default_value = "ext4", value_parser = parse_name)]
     pub fs: String,
-    /// The size of the file system; it lies at the beginning of the disk.
-    #[arg(long, value_name = "SIZE", default_value = "4g", value_parser = parse_size)]
-    pub size: u64,
+    /// The size of the file system; it lies at the beginning of the disk [default: 4g, or all of a smaller disk].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub size: Option<u64>,
     /// The folder to mount on; it must be empty, and only the command sees the mount [default: the first empty one of /mnt, /media,
     /// /srv …].
     #[arg(long, value_name = "DIR")]

@@ -111,6 +111,15 @@ fn namespace_error(said: &str) -> CommandError {
     ])
 }
 
+/// The name of no file system: the command gets the bare disk.
+const NO_FILE_SYSTEM: &str = "none";
+
+/// Size of a file system without `--size`: more than test suites write, and made in a second.
+const USUAL_BYTES: u64 = 4 << 30;
+
+/// File systems have blocks of 4 KiB, a whole number of them.
+const PAGE: u64 = 4096;
+
 /// The file system that the command gets.
 enum ChosenFileSystem {
     None,
@@ -122,14 +131,15 @@ enum ChosenFileSystem {
 
 impl ChosenFileSystem {
     fn from_args(args: &args::ExecArgs, right: MountRight) -> Result<ChosenFileSystem, CommandError> {
-        if args.fs == "none" {
-            return Ok(ChosenFileSystem::None);
+        match args.fs.split_once(':') {
+            None if args.fs == NO_FILE_SYSTEM => return Ok(ChosenFileSystem::None),
+            Some((NO_FILE_SYSTEM, _)) => {
+                let why = format!("--fs {}: the bare disk has no mount options; expected {NO_FILE_SYSTEM}", args.fs);
+                return Err(CommandError::new(why));
+            }
+            _ => {}
         }
-        let kind = parse_file_system(&args.fs)?;
-        if args.size < kind.least_bytes() {
-            let least = kind.least_bytes() >> 20;
-            return Err(CommandError::new(format!("--size: {} needs at least {least}m", kind.name())));
-        }
+        let kind = parse_file_system(&args.fs, &[NO_FILE_SYSTEM])?;
         if right == MountRight::System && Path::new("/dev/loop-control").exists() {
             return Ok(ChosenFileSystem::Kernel(kind));
         }
@@ -143,10 +153,31 @@ impl ChosenFileSystem {
         Ok(ChosenFileSystem::Program(kind, options))
     }
 
+    /// Its size on a disk of `disk_bytes`, if `size` is that of `--size`.
+    fn bytes_on(&self, disk_bytes: u64, size: Option<u64>) -> Result<u64, CommandError> {
+        let kind = match (self, size) {
+            (ChosenFileSystem::Kernel(kind) | ChosenFileSystem::Program(kind, _), _) => kind,
+            (ChosenFileSystem::None, None) => return Ok(disk_bytes),
+            (ChosenFileSystem::None, Some(_)) => {
+                return Err(CommandError::new("--size: is a file system's; expected no --size with --fs none"));
+            }
+        };
+        let bytes = size.unwrap_or(USUAL_BYTES.min(disk_bytes)) / PAGE * PAGE;
+        if bytes > disk_bytes {
+            let why = format!("--size: {bytes} bytes; expected at most {disk_bytes}, the size of the disk");
+            return Err(CommandError::new(why));
+        }
+        if bytes < kind.least_bytes() {
+            let (name, least) = (kind.name(), kind.least_bytes() >> 20);
+            return Err(CommandError::new(format!("--size: {bytes} bytes; {name} needs at least {least}m")));
+        }
+        Ok(bytes)
+    }
+
     /// Name for the receipt.
     fn describe(&self) -> String {
         match self {
-            ChosenFileSystem::None => "none".to_owned(),
+            ChosenFileSystem::None => NO_FILE_SYSTEM.to_owned(),
             ChosenFileSystem::Kernel(kind) => format!("{} of the kernel", kind.name()),
             ChosenFileSystem::Program(..) => format!("ext4 by {PROGRAM}"),
         }
@@ -188,8 +219,7 @@ fn run_inside(args: &args::ExecArgs, files: &Files, bounds: &Bounds, json: bool)
     let system = ChosenFileSystem::from_args(args, right)?;
     let target = ServedTarget::build(&args.target, &args.set, args.seed, files)?;
     let limits = target.device.limits(0);
-    let disk_bytes = limits.sectors * SECTOR;
-    let size = args.size.min(disk_bytes) / 4096 * 4096;
+    let size = system.bytes_on(limits.sectors * SECTOR, args.size)?;
     let tools = ProgramBounds { limit: TOOL_LIMIT, stop: None };
     let at = mount_private_folder(args.at.as_deref(), tools).map_err(CommandError::new)?;
     if let Some(path) =

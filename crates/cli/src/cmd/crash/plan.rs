@@ -54,7 +54,7 @@ impl CrashPlan {
             )));
         }
         check_stack_can_be_cut(&stack).map_err(CommandError::new)?;
-        let system = recipe.fs.as_deref().map(parse_file_system).transpose()?;
+        let system = recipe.fs.as_deref().map(|text| parse_file_system(text, &[])).transpose()?;
         // The size of a recipe is meant for its own file system; another one may need more.
         let usual_bytes = system.as_ref().map_or(0, |system: &FileSystemKind| match recipe.size {
             Some(size) if size >= system.usual_bytes() => size,
@@ -171,12 +171,13 @@ impl CrashPlan {
     }
 }
 
-/// Parses a file system and its options from `--fs`.
-pub(in crate::cmd) fn parse_file_system(text: &str) -> Result<FileSystemKind, CommandError> {
+/// Parses a file system and its options from `--fs`. An error names the `others` that are expected too.
+pub(in crate::cmd) fn parse_file_system(text: &str, others: &[&str]) -> Result<FileSystemKind, CommandError> {
     let (name, options) = text.split_once(':').unwrap_or((text, ""));
     FileSystemKind::find_by_name(name, options).ok_or_else(|| {
         let wrong = Diagnostic::at("--fs", 0, format!("unknown file system `{name}`"));
-        wrong.with_expected(FILE_SYSTEMS.join(", ")).suggest_nearest(name, FILE_SYSTEMS).into()
+        let expected = [&FILE_SYSTEMS, others].concat();
+        wrong.with_expected(expected.join(", ")).suggest_nearest(name, expected).into()
     })
 }
 
