@@ -104,7 +104,9 @@ fn the_command_finds_its_disk_and_its_exit_code_is_passed_on() {
         assert!(lines[1..4].iter().all(|path| path.starts_with('/')), "{lines:?}");
         assert_eq!(lines[4], "hello");
         assert!(lines[5].starts_with("nbd+unix:///?socket=/"), "{lines:?}");
-        assert!(said.err.contains("on null (file system: ext4 "), "{}", said.err);
+        let quoted = script.replace('\'', "'\\''");
+        let expected = format!("`sh -c '{quoted}'` took ");
+        assert!(said.err.contains(&expected) && said.err.contains("on null (file system: ext4 "), "{}", said.err);
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
         assert!(!mounts.contains(lines[1]), "the mount is the command's alone");
     }

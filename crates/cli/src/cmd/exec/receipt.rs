@@ -5,6 +5,7 @@ use seekwise::exec::{Demand, DemandKind};
 use seekwise::outputs::write_whole;
 use seekwise::places::NullPlace;
 use seekwise::reading::display_name;
+use seekwise::shell::quote_for_shell;
 use seekwise::time::Span;
 use serde_json::{Value, json};
 
@@ -53,10 +54,10 @@ impl CommandReceipt<'_> {
 
     fn to_text(&self) -> String {
         let (took, busy) = (self.outcome.seconds, self.busy_seconds());
-        let command: Vec<_> = self.args.command.iter().map(|word| word.to_string_lossy()).collect();
+        let words = self.args.command.iter().map(|word| quote_for_shell(&word.to_string_lossy()));
         let mut text = format!(
             "\n`{}` took {took:.2} s on {} (file system: {}).",
-            command.join(" "),
+            words.collect::<Vec<_>>().join(" "),
             display_name(&self.args.target),
             self.system
         );
