@@ -126,6 +126,8 @@ fn the_receipt_says_what_was_asked_of_the_disk() {
         let command = &synced["command"];
         let figure = |kind: &str, name: &str| command["requests"][kind][name].as_f64().unwrap();
         assert!(figure("flushes", "requests") >= 5.0 && figure("writes", "bytes") >= 5.0 * 65536.0, "{command}");
+        let mean = figure("flushes", "seconds") / figure("flushes", "requests");
+        assert_eq!(figure("flushes", "mean_seconds"), mean);
         let (took, busy) = (command["seconds"].as_f64().unwrap(), command["disk_busy_seconds"].as_f64().unwrap());
         assert!(busy > 0.0 && busy <= took, "{busy} of {took}");
         assert!(command["parts_seconds"]["flush"].as_f64().unwrap() > 0.0, "{command}");

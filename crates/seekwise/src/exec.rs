@@ -15,4 +15,4 @@ pub use seekwise_os::kernel::{FileSystemKind, ProgramBounds};
 pub use seekwise_os::kernel::process_watch::{DiskWait, ProcessWatch};
 
 /// Requests to the disk, by kind.
-pub use seekwise_run::receipt::demand::{Demand, DemandKind};
+pub use seekwise_run::receipt::demand::{Demand, DemandKind, KindTotals};

@@ -1,7 +1,7 @@
 //! The receipt of a command on a modelled disk, as text and as JSON: what it asked of the disk, where the disk's time went, which
 //! processes waited, and whether the machine kept up.
 
-use seekwise::exec::{Demand, DemandKind};
+use seekwise::exec::{Demand, DemandKind, KindTotals};
 use seekwise::outputs::write_whole;
 use seekwise::places::NullPlace;
 use seekwise::reading::display_name;
@@ -98,13 +98,12 @@ impl CommandReceipt<'_> {
         tables::mark_figures_from(&mut table, 1);
         for (kind, name) in DemandKind::NAMED {
             let totals = self.demand().totals(kind);
-            let took = seconds(totals.took);
             table.add_row([
                 name.to_owned(),
                 totals.requests.to_string(),
                 format!("{:.2}", totals.bytes as f64 / 1e6),
-                format!("{took:.2}"),
-                format!("{:.2}", 1e3 * took / totals.requests.max(1) as f64),
+                format!("{:.2}", seconds(totals.took)),
+                format!("{:.2}", 1e3 * mean_seconds(totals)),
                 format!("{:.2}", 1e3 * seconds(totals.longest.0)),
             ]);
         }
@@ -119,6 +118,7 @@ impl CommandReceipt<'_> {
                 "requests": totals.requests,
                 "bytes": totals.bytes,
                 "seconds": seconds(totals.took),
+                "mean_seconds": mean_seconds(totals),
                 "longest_seconds": seconds(totals.longest.0),
             });
             (name.to_owned(), figures)
@@ -145,6 +145,11 @@ impl CommandReceipt<'_> {
         });
         value
     }
+}
+
+/// The mean response; 0 without requests.
+fn mean_seconds(totals: &KindTotals) -> f64 {
+    seconds(totals.took) / totals.requests.max(1) as f64
 }
 
 fn seconds(span: Span) -> f64 {
