@@ -438,7 +438,8 @@ pub(super) fn machine_text(receipt: &Receipt) -> String {
     }
     if receipt.refused_for_memory > 0 {
         text.push_str(&format!(
-            "{} writes were refused (ENOSPC): the contents of the disk had reached --max-memory.\n",
+            "{} writes were refused (ENOSPC), because the contents of the disk had reached --max-memory. Run it again with a \
+             larger --max-memory, or write less.\n",
             receipt.refused_for_memory
         ));
     }
