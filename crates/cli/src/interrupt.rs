@@ -95,12 +95,19 @@ pub fn with_bar_suspended(print: impl FnOnce()) {
     }
 }
 
+/// The signal with which the program outside of namespaces (`exec`) passes SIGINT on to the one inside. A terminal interrupts all
+/// programs of a command line by itself: those two, and the command. So the program inside must tell this one apart.
+#[cfg(target_os = "linux")]
+pub const OUTER_INTERRUPT: i32 = signal_hook::consts::SIGUSR1;
+
 /// Starts the thread that acts on signals.
 #[cfg(unix)]
 pub fn handle_signals() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     // `nohup` ignores SIGHUP.
     let handled = [SIGINT, SIGTERM].into_iter().chain(Some(SIGHUP).filter(|&signal| !is_ignored(signal)));
+    #[cfg(target_os = "linux")]
+    let handled = handled.chain(seekwise::exec::is_in_namespaces().then_some(OUTER_INTERRUPT));
     // Without handlers, the system ends the program.
     let Ok(mut signals) = signal_hook::iterator::Signals::new(handled) else { return };
     std::thread::spawn(move || {

@@ -4,7 +4,7 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -243,6 +243,35 @@ fn a_signal_to_all_leaves_the_command_its_disk() {
         let killed = Command::new("kill").args(["-TERM", "--", &group]).status();
         assert!(killed.unwrap().success());
         assert_eq!(child.wait().unwrap().code(), Some(5), "{who:?}");
+    }
+}
+
+/// In a session with a terminal: the command gets an interrupt of the program, and one of the keyboard once.
+#[test]
+fn an_interrupt_reaches_the_command_once_whoever_sent_it() {
+    if !Who::possible().contains(&Who::Root) || Command::new("script").arg("--version").output().is_err() {
+        return eprintln!("skipped: it takes root and script (util-linux)");
+    }
+    // Their number is the exit code. A second one would come within a second.
+    let command = "trap 'count=$((count+1))' INT; echo ready; \
+                   until [ $count ] || [ $((tries+=1)) -gt 100 ]; do sleep 0.05; done; \
+                   for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; done; exit $count";
+    let line =
+        format!("echo $$; exec {} exec --on null --fs none -- sh -c \"$COMMAND\"", env!("CARGO_BIN_EXE_seekwise"));
+    for by_keyboard in [false, true] {
+        let mut session = Command::new("script");
+        session.args(["-qec", &line, "/dev/null"]).env("COMMAND", command).env("SHELL", "/bin/sh");
+        let mut child = session.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let number = lines.next().unwrap();
+        assert_eq!(lines.next().unwrap().trim(), "ready");
+        let mut keyboard = child.stdin.take().unwrap();
+        match by_keyboard {
+            true => keyboard.write_all(b"\x03").unwrap(),
+            false => assert!(Command::new("kill").args(["-INT", number.trim()]).status().unwrap().success()),
+        }
+        let rest: Vec<String> = lines.collect();
+        assert_eq!(child.wait().unwrap().code(), Some(1), "by keyboard: {by_keyboard}: {rest:?}");
     }
 }
 

@@ -25,13 +25,14 @@ use seekwise::serve::{
     ListenAddress, MemoryRoom, PaceVerdict, Receipt, SECTOR, ServerSockets, measure_path_cost, serve_disk,
 };
 use seekwise::{Bounds, Files};
+use signal_hook::consts::SIGINT;
 
 use self::receipt::CommandReceipt;
 use super::crash::plan::parse_file_system;
 use super::serve::ServedTarget;
 use crate::args;
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
-use crate::interrupt;
+use crate::interrupt::{self, OUTER_INTERRUPT};
 use crate::output::print_to_stderr;
 
 /// Limit of each tool that makes or mounts a file system.
@@ -72,6 +73,7 @@ fn run_outside(args: &args::ExecArgs) -> CommandResult {
     let started = started.map_err(|error| CommandError::new(format!("unshare: {error}")))?;
     let process = started.process_reader();
     pass_signals_on(&mut signals, move |signal| {
+        let signal = if signal == SIGINT { OUTER_INTERRUPT } else { signal };
         process().map(|unshare| signal_first_process(unshare, signal));
     });
     drop(signals);
@@ -83,22 +85,12 @@ fn run_outside(args: &args::ExecArgs) -> CommandResult {
     })
 }
 
-/// Passes each signal on by `send`, but not one that a terminal sends to all programs by itself.
-fn pass_signals_on(signals: &mut interrupt::SignalState, send: impl Fn(i32) + Send + 'static) {
+/// Passes each signal on by `send`.
+fn pass_signals_on(signals: &mut interrupt::SignalState, mut send: impl FnMut(i32) + Send + 'static) {
     signals.set_ending_by_signal(move |signal| {
-        if !is_from_terminal(signal) {
-            send(signal);
-        }
+        send(signal);
         pass_signals_on(&mut interrupt::lock_signals(), send);
     });
-}
-
-/// Whether a terminal sends this signal to all programs of the command line by itself.
-fn is_from_terminal(signal: i32) -> bool {
-    /// Number of SIGINT on every Linux (signal(7)).
-    const INTERRUPT: i32 = 2;
-    // The terminal of this process, if it has one (tty(4)).
-    signal == INTERRUPT && File::open("/dev/tty").is_ok()
 }
 
 fn namespace_error(said: &str) -> CommandError {
@@ -410,8 +402,13 @@ impl CommandRun<'_> {
             Err(error) => return Ok(Err(error)),
         };
         let send_signal = started.signal_sender();
-        pass_signals_on(&mut signals, move |signal| {
-            send_signal(signal);
+        let mut is_sent_to_all = false;
+        pass_signals_on(&mut signals, move |signal| match signal {
+            SIGINT => is_sent_to_all = true,
+            // The program outside got one too.
+            OUTER_INTERRUPT if std::mem::take(&mut is_sent_to_all) => {}
+            OUTER_INTERRUPT => drop(send_signal(SIGINT)),
+            signal => drop(send_signal(signal)),
         });
         drop(signals);
         let watch = ProcessWatch::begin(ours.to_vec(), started.process_reader()());
