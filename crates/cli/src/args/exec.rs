@@ -23,8 +23,9 @@ end with the command, also after kill -9.
 
 Without root the file system is ext4 by fuse2fs (packages fuse2fs and e2fsprogs). With root it is the kernel's ext4, xfs or btrfs.
 
-The exit code is the command's, or 128 plus the signal's number if a signal ended it. The receipt goes to standard error: the
-requests of the command, where the disk's time went, and whether the machine kept up. docs/exec.md explains it.";
+The exit code is the command's, or 128 plus the signal's number if a signal ended it; 127 if the command is not found, 126 if it
+cannot be executed. The receipt goes to standard error: the requests of the command, where the disk's time went, and whether the
+machine kept up. docs/exec.md explains it.";
 
 /// Arguments of `exec`.
 #[derive(Args, Debug)]
