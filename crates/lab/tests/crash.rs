@@ -8,7 +8,7 @@ use seekwise_disk::block::{
     Completion, Control, CutSector, Device, Flags, Landing, LandingKind, Op, Request, SECTOR, Status,
 };
 use seekwise_disk::durability::image::{LostWrite, MediumImage};
-use seekwise_disk::durability::writes::SessionWrites;
+use seekwise_disk::durability::writes::{SessionWrite, SessionWrites};
 use seekwise_disk::engine::Engine;
 use seekwise_disk::history::{History, HistoryEvent, HistoryMark, WriteData};
 use seekwise_disk::record::{Effort, Parts, Record};
@@ -643,6 +643,31 @@ fn without_promises_a_check_must_notice_what_is_altered() {
     assert!(proof.empty.is_none() && proof.removed.is_none() && proof.altered.is_some());
     assert!(prove_check(&history, |_, _, _| 0, 2).unwrap_err().contains("does not notice altered data"));
     assert!(prove_check(&history, |_, _, _| 0, 0).unwrap_err().contains("nothing can be lost"));
+}
+
+/// Each of many lost records is a reason to fail by itself.
+#[test]
+fn of_losses_that_each_suffice_the_latest_is_named() {
+    let (stack, history) = session(false, 8);
+    let check = |_: usize, image: &MediumImage, promises: &[&str]| {
+        let there = kept(image, &history, 8);
+        answer(if (0..promises.len() as u64).all(|it| there.contains(&it)) { 0 } else { 11 }, String::new())
+    };
+    let outcome = options(60).run(&history, &stack, &check, &|| ()).unwrap();
+    let last = outcome.tried.last().unwrap().clone();
+    let whole = |write: &SessionWrite| LostWrite { write: *write, parts: vec![write.run] };
+    let all: Vec<LostWrite> = outcome.writes.accepted_by(last.case.at).map(whole).collect();
+    let image = MediumImage::without_writes(&outcome.writes, last.case.at, &all);
+    let finding = check(0, &image, &["one"]).unwrap().to_finding().unwrap();
+    let promises: Vec<&str> = history.promises_until(Instant::FAR).collect();
+    let trial = CrashTrial { finding, ..last.clone() };
+    let Ok(ShrinkResult::To { lost, of, .. }) = shrink_losses(&outcome.writes, &promises, &trial, &image, &check)
+    else {
+        panic!("it can be made smaller")
+    };
+    let latest = 1 + 2 * (last.case.promises as u64 - 1);
+    assert_eq!(lost.left.iter().map(|it| it.write.stamp).collect::<Vec<_>>(), [latest]);
+    assert!(of == all.len() && of > 10, "{of}");
 }
 
 /// A promise that is made before its flush: no lost write explains it, and the flush that keeps it is found.

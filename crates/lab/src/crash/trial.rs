@@ -395,7 +395,7 @@ impl<'a> RepeatedCheck<'a> {
     }
 }
 
-/// Finds the fewest lost writes with which the check gives the verdict of `trial`, or a worse one. `image` is the trial's medium,
+/// Finds the fewest lost writes, in order, with which the check gives the verdict of `trial`, or a worse one. `image` is the trial's medium,
 /// `promises` are all that the workload made.
 pub fn shrink_losses(
     writes: &SessionWrites,
@@ -416,8 +416,10 @@ pub fn shrink_losses(
     if finding_without_loss.verdict >= wanted {
         return Ok(ShrinkResult::NotLost { of, finding: finding_without_loss });
     }
+    // Of several sets that suffice, the one of the latest writes says most: they are nearest to the promise. So they are tried first.
+    let latest_first: Vec<LostWrite> = all_lost.into_iter().rev().collect();
     let mut last_failing = finding_again;
-    let lost = smallest_failing_part(&all_lost, SHRINK_TRIALS, |lost| {
+    let mut lost = smallest_failing_part(&latest_first, SHRINK_TRIALS, |lost| {
         let finding = repeated.check_again(&MediumImage::without_writes(writes, at, lost))?;
         let fails = finding.verdict >= wanted;
         if fails {
@@ -425,6 +427,7 @@ pub fn shrink_losses(
         }
         Ok::<bool, String>(fails)
     })?;
+    lost.left.reverse();
     Ok(ShrinkResult::To { lost, of, finding: last_failing })
 }
 
