@@ -83,6 +83,8 @@ fn commits_of_sqlite_stay_on_an_honest_drive_and_a_liar_is_caught() {
     let fewest = liar["shrunk"]["fewest"].as_array().unwrap();
     assert!(!fewest.is_empty() && fewest.len() as u64 <= liar["shrunk"]["lost"].as_u64().unwrap(), "{liar}");
     assert!(fewest[0]["promised_s"].is_number() && fewest[0]["place"].is_string(), "{liar}");
+    let standing = &fewest[0]["standing"];
+    assert!(standing["bytes"].as_u64() > Some(0) && standing["lost"] != standing["stands"], "{liar}");
 }
 
 /// A recovery that empties its log before it has flushed the data: no single cut finds it, two cuts do. Its mended twin loses nothing.
@@ -199,6 +201,9 @@ fn what_was_written_and_never_flushed_is_named_by_file_and_range() {
     let named = |file: &str| said["unflushed"].as_array().unwrap().iter().find(|it| it["file"] == file).cloned();
     let (new, old) = (named("/new").unwrap(), named("/old").unwrap());
     assert_eq!(new["ranges"], serde_json::json!([[0, 8893]]), "{said}");
+    let first = |offset: u64, stands: Value| serde_json::json!({ "offset": offset, "lost": r#""1\n2\n3\n4\n5\n6\n7\n8\n""#, "stands": stands });
+    assert_eq!(new["first"], first(0, Value::Null), "the disk has no such file: {said}");
+    assert_eq!(old["first"], first(8192, "zeroes".into()), "{said}");
     // Pages of 4096 bytes: 8192 to 18191 lie in three of them.
     assert_eq!((&old["ranges"], &old["named"]), (&serde_json::json!([[8192, 20480]]), &true.into()), "{said}");
     assert!(named("/flushed").is_none() && named("/other").is_none(), "{said}");

@@ -253,6 +253,20 @@ impl Ext4BlockMap {
         }
     }
 
+    /// The regular file that has the byte at `offset` of the medium, and the byte's offset in it.
+    pub fn find_file(&self, offset: u64, read_medium: &MediumReader<'_>) -> Option<(&str, u64)> {
+        let block = offset / self.block_bytes;
+        let (first, owned) = self.owned.range(..=block).next_back()?;
+        let first_in_file = owned.first_in_file.filter(|_| block < first + owned.count)?;
+        let is_data = owned.inode != JOURNAL_INODE && !self.is_directory(owned.inode, read_medium);
+        let file_offset = (first_in_file + block - first) * self.block_bytes + offset % self.block_bytes;
+        is_data.then(|| (self.names[&owned.inode].as_str(), file_offset))
+    }
+
+    fn is_directory(&self, inode: u32, read_medium: &MediumReader<'_>) -> bool {
+        self.read_inode(inode, read_medium).is_some_and(|bytes| le16(&bytes, 0) & 0xF000 == DIRECTORY)
+    }
+
     /// Describes a block of a group's inode table, counted from the table's first.
     fn describe_inodes(&self, group: u64, table_block: u64) -> String {
         let inodes_per_block = self.block_bytes / self.inode_bytes;
@@ -303,9 +317,7 @@ impl Ext4BlockMap {
 
     /// Describes bytes of a file; in SQLite's files also the page or frame.
     fn describe_file(&self, inode: u32, name: &str, file_offset: u64, read_medium: &MediumReader<'_>) -> String {
-        let is_directory =
-            self.read_inode(inode, read_medium).is_some_and(|bytes| le16(&bytes, 0) & 0xF000 == DIRECTORY);
-        if is_directory {
+        if self.is_directory(inode, read_medium) {
             return format!("names in {name}");
         }
         let is_start = |owned: &OwnedBlocks| owned.inode == inode && owned.first_in_file == Some(0);

@@ -7,6 +7,7 @@
 //! | [`recording`] | recorded sessions of a served disk |
 //! | [`trace`] | recorded and measured traces |
 //! | [`expression`] | conditions of claims: figures, cells, comparisons |
+//! | [`excerpt`] | short excerpts of foreign data as text, and where two pieces differ |
 //! | [`ext4`] | the layout of an ext4 file system: the purpose of each block |
 //! | [`fio`] | fio job files |
 //! | [`fio_json`] | fio's JSON output, written and read |
@@ -35,6 +36,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a test makes what it looks at"))]
 
 pub mod disksim;
+pub mod excerpt;
 pub mod expression;
 pub mod ext4;
 pub mod fio;

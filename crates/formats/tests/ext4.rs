@@ -76,6 +76,10 @@ fn each_block_is_there_for_what_e2fsprogs_say() {
         (describe(first_block(name, "/")), describe(first_block(name, "/deep"))),
         ("names in /".into(), "names in /deep".into())
     );
+    let find = |block: u64| layout.find_file(block * 4096 + 5, &read);
+    assert_eq!(find(first_block(name, "/deep/file") + 3), Some(("/deep/file", 12_293)));
+    let no_files = [first_block(name, "/deep"), first_block(name, "<8>"), 0, 1];
+    assert_eq!(no_files.map(find), [None; 4], "a directory, the journal, the super block, descriptors");
     assert_eq!((describe(0), describe(1)), ("the super block".into(), "group descriptors".into()));
     let description = run("dumpe2fs", &[name]).unwrap();
     assert_eq!(describe(number_of_group_0(&description, "Block bitmap")), "bitmap of blocks, group 0");

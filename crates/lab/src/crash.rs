@@ -11,6 +11,7 @@
 //! | [`orders`] | other outcomes that a cut could have had |
 //! | [`verdict`] | the answers of a check |
 //! | [`purpose`] | the purpose of lost writes in a file system |
+//! | [`standing`] | the data that stand in place of a lost write |
 //! | [`trial`] | all trials, and their results |
 //! | [`recovery`] | cuts during the recovery from earlier cuts |
 //! | [`shrink`] | the fewest lost writes that still break a promise |
@@ -21,5 +22,6 @@ pub mod proof;
 pub mod purpose;
 pub mod recovery;
 pub mod shrink;
+pub mod standing;
 pub mod trial;
 pub mod verdict;

@@ -1,7 +1,7 @@
 //! Checks the content that a power cut left on a disk, by a command of the user's. The content is written to a file,
 //! which is mounted if it has a file system. Each worker has a folder of its own, made anew for each check.
-//!
-//! A read of a file does not fail, so an unreadable sector is filled with a pattern of its own here.
+
+mod content;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,7 +10,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use crate::bytes::zero_at;
+use self::content::UNREADABLE;
+pub use self::content::{DiskContent, ImageContent};
 use crate::kernel::pages::{ChangeTime, FilePages, UnflushedState};
 use crate::kernel::{FileSystemKind, MountedFileSystem, ProgramBounds, ProgramExit, ShellProgram};
 use crate::medium_change::{ChangedBytes, MediumChange, find_records};
@@ -20,9 +21,6 @@ use seekwise_disk::history::DataPart;
 
 /// Bytes of the base image that are read at once; a part that is all zeroes stays a hole.
 const PART_BYTES: usize = 64 << 10;
-
-/// Content of an unreadable sector: neither zeroes nor anything that a program would have written.
-const UNREADABLE: [u8; 512] = [0xBD; 512];
 
 /// Checks images with a user's program.
 pub struct ImageChecker<'a> {
@@ -43,15 +41,6 @@ pub struct CheckResult {
     pub unmountable: Option<String>,
     /// The first error that the file system's checker found.
     pub fault: Option<String>,
-}
-
-/// Content of a disk besides its base image.
-#[derive(Clone, Debug, Default)]
-pub struct ImageContent<'a> {
-    /// The first sector of each piece, and its data. Of pieces that overlap, the last counts.
-    pub pieces: Vec<(u64, DataPart<'a>)>,
-    /// Runs of unreadable sectors: the first, and the one after the last.
-    pub torn: Vec<(u64, u64)>,
 }
 
 impl<'a> ImageChecker<'a> {
@@ -79,29 +68,15 @@ impl<'a> ImageChecker<'a> {
         Ok(checker)
     }
 
+    /// The whole disk with this content.
+    pub fn disk_content<'b>(&'b self, written: ImageContent<'b>) -> DiskContent<'b> {
+        DiskContent { disk_bytes: self.disk_bytes, base: &self.base, written }
+    }
+
     /// Writes the disk to a new file for its owner alone; removes it after an error.
     pub fn write_image(&self, path: &Path, content: &ImageContent<'_>) -> io::Result<()> {
         let file = create_private(path)?;
-        self.fill_image(&file, content).inspect_err(|_| drop(std::fs::remove_file(path)))
-    }
-
-    fn fill_image(&self, file: &File, content: &ImageContent<'_>) -> io::Result<()> {
-        file.set_len(self.disk_bytes)?;
-        for (offset, bytes) in &self.base {
-            file.write_all_at(bytes, *offset)?;
-        }
-        for (lba, part) in &content.pieces {
-            // A program that had the whole device may have written beyond the file system.
-            let within = self.disk_bytes.saturating_sub(lba * 512).min(part.bytes());
-            match part {
-                DataPart::Bytes(bytes) => file.write_all_at(&bytes[..within as usize], lba * 512)?,
-                DataPart::Zeroes { .. } => zero_at(file, lba * 512, within, false)?,
-            }
-        }
-        for sector in content.torn.iter().flat_map(|&(from, end)| from..end) {
-            file.write_all_at(&UNREADABLE, sector * 512)?;
-        }
-        Ok(())
+        self.disk_content(content.clone()).fill_file(&file).inspect_err(|_| drop(std::fs::remove_file(path)))
     }
 
     /// A hash of the disk's content: equal for equal contents, however they were written. It is the sum of the hashes of all sectors

@@ -18,6 +18,10 @@ pub use seekwise_disk::durability::writes::{SessionWrite, SessionWrites};
 /// Instants of cuts, and how they are chosen.
 pub use seekwise_lab::crash::instants::{InstantReason, InstantWeights, landing_time};
 
+/// The data in place of lost writes.
+pub use seekwise_formats::excerpt::{ByteDifference, show_bytes};
+pub use seekwise_lab::crash::standing::{StandingData, StandingState};
+
 /// Trials: a check on the medium of each cut, and its verdict.
 pub use seekwise_lab::crash::trial::{
     CrashCase, CrashResults, CrashTrial, MediumCheck, ShrinkResult, TrialOptions, check_stack_can_be_cut,

@@ -10,6 +10,7 @@ mod text;
 mod timeline;
 mod unflushed;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
@@ -19,9 +20,9 @@ use std::time::Duration;
 
 use seekwise::Files;
 use seekwise::crash::{
-    BadChain, CheckBench, CheckProof, CrashResults, CrashTrial, GroupParent, ImageChecker, MediumImage, ProgramBounds,
-    ProgramSession, RecoveryResults, RecoveryRunner, SessionRecord, ShellProgram, ShrinkResult, TrialOptions,
-    UnflushedState,
+    BadChain, CheckBench, CheckProof, CrashResults, CrashTrial, GroupParent, ImageChecker, LostWrite, MediumImage,
+    ProgramBounds, ProgramSession, RecoveryResults, RecoveryRunner, SessionRecord, ShellProgram, ShrinkResult,
+    StandingData, TrialOptions, UnflushedState,
 };
 use seekwise::leftovers::{DebrisItem, DebrisNote};
 use seekwise::outputs;
@@ -90,8 +91,12 @@ struct CrashReport {
 struct WorstMedium {
     tried: CrashTrial,
     shrunk: ShrinkResult,
-    /// The stamp of each of the fewest lost writes, and its purpose in the file system in words.
-    purposes: Vec<(u64, String)>,
+    /// The stamps of all writes that the cut lost, whole or in part.
+    lost: BTreeSet<u64>,
+    /// By stamp the purposes in the file system, in words, of the fewest lost writes and of those around the cut.
+    purposes: BTreeMap<u64, String>,
+    /// By stamp the data that stand in place of the fewest lost writes.
+    standing: BTreeMap<u64, StandingData>,
     /// If lost writes do not explain it: when the disk received the data that the check missed, and these data.
     received_later: Option<(Instant, UnflushedState)>,
 }
@@ -193,19 +198,28 @@ impl Examination<'_> {
     ) -> Result<WorstMedium, CommandError> {
         print_to_stderr("Looking for the fewest lost writes of the worst".to_owned());
         let shrunk = bench.shrink_losses((&tried, image))?;
-        let purposes = match (&shrunk, self.plan.system.as_ref()) {
-            (ShrinkResult::To { lost, .. }, Some(system)) => {
-                // The purposes are left out if the medium cannot be read.
-                let lost = &lost.left[..lost.left.len().min(MOST_NAMED)];
-                bench.explain_lost_writes(tried.case.at, system, self.folder, self.bounds, lost).unwrap_or_default()
-            }
-            _ => Vec::new(),
-        };
         let received_later = match &shrunk {
             ShrinkResult::NotLost { .. } => bench.find_late_data(&tried)?,
             _ => None,
         };
-        Ok(WorstMedium { tried, shrunk, purposes, received_later })
+        let fewest = match &shrunk {
+            ShrinkResult::To { lost, .. } => &lost.left[..lost.left.len().min(MOST_NAMED)],
+            _ => &[],
+        };
+        let mut standing = bench.find_standing_data(image, fewest);
+        // The purposes are left out if the medium cannot be read.
+        let mut explain = |at: Instant, writes: &[LostWrite]| {
+            let system = (self.plan.system.as_ref()?, self.bounds);
+            bench.explain_writes(at, system, self.folder, writes, &mut standing).ok()
+        };
+        let [before, after] = bench.writes_around(tried.case.at, timeline::SHOWN_BEFORE, timeline::SHOWN_AFTER);
+        let mut purposes = explain(tried.case.at, &[fewest, &before].concat()).unwrap_or_default();
+        // Only with the data that the medium lacked is it known what the next writes were for.
+        if let Some((received, _)) = &received_later {
+            purposes.extend(explain(*received, &after).unwrap_or_default());
+        }
+        let lost = bench.lost_writes(image, tried.case.at);
+        Ok(WorstMedium { tried, shrunk, lost, purposes, standing, received_later })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Finds what a disk was never given: pages of files and names of entries that lay in the system's memory alone.
-//! [`FilePages`] holds a hash of each page and all names as the system shows them; `find_missing` compares them with a
-//! copy of the disk.
+//! [`FilePages`] holds a hash of each page, the first pages themselves, and all names as the system shows them;
+//! `find_missing` compares them with a copy of the disk.
 //!
 //! Bytes belong to a file, by the number of its inode; names belong to a folder. A file that was flushed and then
 //! renamed lacks no byte on the disk, only its folder does.
@@ -13,12 +13,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use crate::outputs::create_private;
+use seekwise_formats::excerpt::ByteDifference;
 
 /// Bytes of a page of the page cache.
 const PAGE_BYTES: u64 = 4096;
@@ -27,6 +29,10 @@ const PAGE_BYTES: u64 = 4096;
 /// the limit on bytes bounds the time.
 const MAX_READ_BYTES: u64 = 256 << 20;
 const MAX_ENTRIES: usize = 100_000;
+
+/// Pages that are kept themselves, for excerpts: 16 MiB in all, and 1 MiB of a file, so that a large one leaves room for others.
+const MAX_KEPT_PAGES: usize = 4096;
+const MAX_KEPT_OF_FILE: usize = 256;
 
 /// Page contents of files, and all names.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +50,8 @@ struct FileHashes {
     length: u64,
     /// A hash of each page.
     pages: Vec<u64>,
+    /// The first pages, as far as they are kept.
+    kept: Vec<Vec<u8>>,
 }
 
 /// The entry behind each name below a mount.
@@ -82,6 +90,8 @@ pub struct UnflushedPages {
     pub ranges: Vec<(u64, u64)>,
     /// The disk has a file of that name.
     pub named: bool,
+    /// The first bytes that the disk lacks; `None` if they were not kept.
+    pub first: Option<ByteDifference>,
 }
 
 /// A change of a name that a disk was not given, though it has all the bytes.
@@ -129,7 +139,7 @@ impl ChangeTime {
 impl FilePages {
     /// Reads all names below `root`, and the files whose status changed at `since` or later; fewer once `stop` is true.
     pub(crate) fn read_changed(root: &Path, since: ChangeTime, stop: Option<&AtomicBool>) -> FilePages {
-        let (mut pages, mut bytes) = (FilePages::default(), 0);
+        let (mut pages, mut bytes, mut keeps) = (FilePages::default(), 0, MAX_KEPT_PAGES);
         pages.left_out = visit_entries(root, stop, &mut |name, metadata| {
             pages.names.insert(name.to_owned(), EntryId::new(metadata));
             if !metadata.is_file() || ChangeTime::read(metadata) < since {
@@ -137,11 +147,12 @@ impl FilePages {
             }
             let length = metadata.len();
             let fits = bytes + length <= MAX_READ_BYTES;
-            let Some(hashes) = fits.then(|| hash_pages(&root.join(name), length)).and_then(Result::ok) else {
-                return false;
-            };
+            let hashed =
+                fits.then(|| hash_pages(&root.join(name), length, keeps.min(MAX_KEPT_OF_FILE))).and_then(Result::ok);
+            let Some((hashes, kept)) = hashed else { return false };
             bytes += length;
-            pages.files.insert(name.to_owned(), FileHashes { length, pages: hashes });
+            keeps -= kept.len();
+            pages.files.insert(name.to_owned(), FileHashes { length, pages: hashes, kept });
             true
         });
         pages
@@ -239,8 +250,8 @@ impl FileHashes {
         let length = self.length;
         let metadata = fs::symlink_metadata(disk_file).ok().filter(fs::Metadata::is_file);
         // Bytes beyond this length are not compared.
-        let hash_disk_file = |metadata: &fs::Metadata| hash_pages(disk_file, metadata.len().min(length)).ok();
-        let disk_pages = metadata.as_ref().and_then(hash_disk_file).unwrap_or_default();
+        let hash_disk_file = |metadata: &fs::Metadata| hash_pages(disk_file, metadata.len().min(length), 0).ok();
+        let (disk_pages, _) = metadata.as_ref().and_then(hash_disk_file).unwrap_or_default();
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for (number, page) in self.pages.iter().enumerate() {
             if disk_pages.get(number) == Some(page) {
@@ -253,22 +264,36 @@ impl FileHashes {
             }
         }
         let named = metadata.is_some();
-        (!named || !ranges.is_empty()).then(|| UnflushedPages { file: name.to_owned(), length, ranges, named })
+        let first = ranges.first().and_then(|range| self.first_difference(range.0, disk_file));
+        (!named || !ranges.is_empty()).then(|| UnflushedPages { file: name.to_owned(), length, ranges, named, first })
+    }
+
+    /// The first bytes of the page at `offset` that `disk_file` lacks; `None` if the page was not kept.
+    fn first_difference(&self, offset: u64, disk_file: &Path) -> Option<ByteDifference> {
+        let page = self.kept.get((offset / PAGE_BYTES) as usize)?;
+        let mut on_disk = vec![0; page.len()];
+        // A file that is not there, or is shorter, has none of these bytes.
+        let read = File::open(disk_file).and_then(|file| file.read_at(&mut on_disk, offset));
+        on_disk.truncate(read.unwrap_or(0));
+        ByteDifference::find(offset, &on_disk, page)
     }
 }
 
-/// Hashes each page of a file's first `max_bytes`.
-fn hash_pages(path: &Path, max_bytes: u64) -> io::Result<Vec<u64>> {
+/// Hashes each page of a file's first `max_bytes`; returns the first `keeps` pages, too.
+fn hash_pages(path: &Path, max_bytes: u64, keeps: usize) -> io::Result<(Vec<u64>, Vec<Vec<u8>>)> {
     let mut file = File::open(path)?.take(max_bytes);
-    let (mut hashes, mut page) = (Vec::new(), Vec::with_capacity(PAGE_BYTES as usize));
+    let (mut hashes, mut kept, mut page) = (Vec::new(), Vec::new(), Vec::with_capacity(PAGE_BYTES as usize));
     loop {
         page.clear();
         if file.by_ref().take(PAGE_BYTES).read_to_end(&mut page)? == 0 {
-            return Ok(hashes);
+            return Ok((hashes, kept));
         }
         let mut hasher = DefaultHasher::new();
         page.hash(&mut hasher);
         hashes.push(hasher.finish());
+        if kept.len() < keeps {
+            kept.push(page.clone());
+        }
     }
 }
 
@@ -304,16 +329,44 @@ mod tests {
         fs::write(disk.join("same"), "same").unwrap();
         let pages = FilePages::read_changed(&seen, since, None);
         let said = pages.find_missing(&disk);
-        let of = |file: &str, length, ranges, named| UnflushedPages { file: file.into(), length, ranges, named };
+        let of = |file: &str, length, ranges, named, first| UnflushedPages {
+            file: file.into(),
+            length,
+            ranges,
+            named,
+            first,
+        };
+        let difference = |offset, count, stands: &[u8], lost: &[u8]| {
+            Some(ByteDifference { offset, count, stands: stands.to_vec(), lost: lost.to_vec() })
+        };
+        let of_long = difference(5000, 1, &other[5000..5016], &long[5000..5016]);
         assert_eq!(
             said.files,
             [
-                of("d/long", 20_000, vec![(4096, 12288), (16384, 20_000)], true),
-                of("empty", 0, vec![], false),
-                of("gone", 4, vec![(0, 4)], false),
+                of("d/long", 20_000, vec![(4096, 12288), (16384, 20_000)], true, of_long),
+                of("empty", 0, vec![], false, None),
+                of("gone", 4, vec![(0, 4)], false, difference(0, 4, b"", b"gone")),
             ]
         );
         assert_eq!(pages.left_out, 0);
+    }
+
+    #[test]
+    fn a_mebibyte_of_a_file_is_kept_for_excerpts() {
+        let folder = tempfile::tempdir().unwrap();
+        let (seen, disk) = (folder.path().join("seen"), folder.path().join("disk"));
+        fs::create_dir(&seen).unwrap();
+        fs::create_dir(&disk).unwrap();
+        for number in 0..17 {
+            fs::write(seen.join(format!("{number:02}")), vec![b'x'; (1 << 20) + 1]).unwrap();
+        }
+        fs::write(disk.join("01"), vec![b'x'; 1 << 20]).unwrap();
+        let pages = FilePages::read_changed(&seen, ChangeTime::EARLIEST, None);
+        let missing = pages.find_missing(&disk).files;
+        // The byte behind the mebibyte of the second is not kept, nor is anything of the last.
+        let shown: Vec<bool> = missing.iter().map(|pages| pages.first.is_some()).collect();
+        let expected: Vec<bool> = (0..17).map(|number| number != 1 && number != 16).collect();
+        assert_eq!(shown, expected);
     }
 
     /// Holes, which cost nothing but the looking. Files are looked at by name.

@@ -1,6 +1,7 @@
 //! Runs the user's check on media that power cuts of one session leave, finds the data that files lack on them, and
 //! tries the check itself. Which cuts are tried is decided by the laboratory (`seekwise_lab::crash`).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use seekwise_disk::block::SECTOR;
 use seekwise_disk::durability::image::{LostWrite, MediumImage};
 use seekwise_disk::durability::terms::DriveTerms;
-use seekwise_disk::durability::writes::SessionWrites;
+use seekwise_disk::durability::writes::{SessionWrite, SessionWrites};
 use seekwise_disk::history::{DataPart, History, HistoryMark};
 use seekwise_disk::rng::Seed;
 use seekwise_disk::stack::Stack;
@@ -17,11 +18,12 @@ use seekwise_formats::ext4::Ext4BlockMap;
 use seekwise_lab::crash::proof::{CheckProof, EarlyChange, MediumChanges, received_medium, validate_check};
 use seekwise_lab::crash::purpose::purpose_words;
 use seekwise_lab::crash::recovery::{ChainLink, written_before};
+use seekwise_lab::crash::standing::{MediumSectors, StandingData};
 use seekwise_lab::crash::trial::{
     CrashCase, CrashResults, CrashTrial, ShrinkResult, TrialOptions, first_passing_flush, shrink_losses,
 };
 use seekwise_lab::crash::verdict::CheckOutput;
-use seekwise_os::image_checker::{CheckResult, ImageChecker, ImageContent};
+use seekwise_os::image_checker::{CheckResult, DiskContent, ImageChecker, ImageContent};
 use seekwise_os::kernel::pages::{FilePages, UnflushedName, UnflushedPages, UnflushedState};
 use seekwise_os::kernel::{ExitCause, FileSystemKind, ProgramBounds};
 use seekwise_os::medium_change::{ChangedBytes, MediumChange, draw_alterations, list_removals};
@@ -133,6 +135,11 @@ impl<'a> CheckBench<'a> {
         let mut pieces = written_before(self.before);
         pieces.extend(image.written_pieces(self.history, &self.writes));
         ImageContent { pieces, torn: image.torn_sectors().to_vec() }
+    }
+
+    /// The whole disk with the content of a medium.
+    fn disk_content(&self, image: &MediumImage) -> DiskContent<'_> {
+        self.checker.disk_content(self.image_content(image))
     }
 
     /// Writes a medium to a file.
@@ -251,29 +258,59 @@ impl<'a> CheckBench<'a> {
         Ok(finding.is_some_and(|finding| !finding.verdict.is_bad()))
     }
 
-    /// Says what each lost write was for (a file's data, an inode, the journal), by its stamp. A medium without the
-    /// losses is mounted once, so that its file system replays its journal, and its block map is read.
-    pub fn explain_lost_writes(
+    /// The data that stand on a medium in place of each of these lost writes, by its stamp.
+    pub fn find_standing_data(&self, image: &MediumImage, lost: &[LostWrite]) -> BTreeMap<u64, StandingData> {
+        let disk = self.disk_content(image);
+        let zeroed = disk.written.pieces.iter().filter(|(_, part)| matches!(part, DataPart::Zeroes { .. }));
+        let zeroed = zeroed.map(|(lba, part)| (*lba, lba + part.bytes() / SECTOR)).collect();
+        let medium = MediumSectors { data: disk.sectors(), zeroed, torn: disk.written.torn.clone() };
+        let find = |lost: &LostWrite| StandingData::find(lost, self.history, &medium);
+        lost.iter().filter_map(|lost| Some((lost.write.stamp, find(lost)?))).collect()
+    }
+
+    /// The stamps of the writes that a cut at `at`, which left this medium, lost whole or in part.
+    pub fn lost_writes(&self, image: &MediumImage, at: Instant) -> BTreeSet<u64> {
+        image.lost_writes(&self.writes, at).iter().map(|lost| lost.write.stamp).collect()
+    }
+
+    /// The writes that were accepted around `at`, at most `before` until then and `after` after it, as if they were lost whole.
+    pub fn writes_around(&self, at: Instant, before: usize, after: usize) -> [Vec<LostWrite>; 2] {
+        let whole = |write: &SessionWrite| LostWrite { write: *write, parts: vec![write.run] };
+        let accepted: Vec<_> = self.writes.accepted_by(at).collect();
+        let last = accepted[accepted.len().saturating_sub(before)..].iter();
+        let next = self.writes.accepted_by(Instant::FAR).skip(accepted.len()).take(after);
+        [last.map(|write| whole(write)).collect(), next.map(whole).collect()]
+    }
+
+    /// Says what each of these writes was for (a file's data, an inode, the journal), by its stamp, and completes the files of `standing`.
+    /// A medium without losses is mounted once, so that its file system replays its journal, and its block map is read.
+    pub fn explain_writes(
         &self,
         at: Instant,
-        system: &FileSystemKind,
+        (system, bounds): (&FileSystemKind, ProgramBounds<'_>),
         folder: &Path,
-        bounds: ProgramBounds<'_>,
-        lost: &[LostWrite],
-    ) -> io::Result<Vec<(u64, String)>> {
+        writes: &[LostWrite],
+        standing: &mut BTreeMap<u64, StandingData>,
+    ) -> io::Result<BTreeMap<u64, String>> {
         use std::os::unix::fs::FileExt;
         let (image_path, mount_point) = (folder.join("whole"), folder.join("whole-mount"));
         self.write_image(&image_path, &received_medium(&self.writes, at))?;
         create_like_parent(&mount_point)?;
         system.mount(&image_path, &mount_point, bounds)?.unmount()?;
+        std::fs::remove_dir(&mount_point)?;
         let file = std::fs::File::open(&image_path)?;
+        std::fs::remove_file(&image_path)?;
         let read = |offset: u64, length: usize| {
             let mut bytes = vec![0; length];
             file.read_exact_at(&mut bytes, offset).ok().map(|()| bytes)
         };
-        let Some(layout) = Ext4BlockMap::read(&read) else { return Ok(Vec::new()) };
+        let Some(layout) = Ext4BlockMap::read(&read) else { return Ok(BTreeMap::new()) };
+        for data in standing.values_mut() {
+            let file = layout.find_file(data.difference.offset, &read);
+            data.file = file.map(|(name, offset)| (name.to_owned(), offset));
+        }
         let purpose = |lost: &LostWrite| (lost.write.stamp, purpose_words(&layout, lost, self.history, &read));
-        Ok(lost.iter().map(purpose).collect())
+        Ok(writes.iter().map(purpose).collect())
     }
 }
 

@@ -5,9 +5,9 @@
 
 use clap::Parser;
 use seekwise::crash::{
-    ChainLink, Completion, CrashCase, CrashFinding, CrashVerdict, History, HistoryEvent, HistoryMark, InstantReason,
-    Landing, LandingKind, LostWrite, MemberRole, MinimalSet, NameChange, NoticedChange, Op, RecoveryLevel, Request,
-    SessionWrites, Status, TrackRun, UnflushedName, UnflushedPages,
+    ByteDifference, ChainLink, Completion, CrashCase, CrashFinding, CrashVerdict, History, HistoryEvent, HistoryMark,
+    InstantReason, Landing, LandingKind, LostWrite, MemberRole, MinimalSet, NameChange, NoticedChange, Op,
+    RecoveryLevel, Request, SessionWrites, StandingState, Status, TrackRun, UnflushedName, UnflushedPages,
 };
 use seekwise::power_cut::BlamedLevel;
 
@@ -130,13 +130,17 @@ fn report() -> CrashReport {
     let history = Arc::new(history);
     let mut recorded = SessionRecord { history, receipt: Default::default(), pages: Default::default(), sent: None };
     recorded.receipt.flushes = 9;
-    let purposes = vec![(2, "the journal".to_owned())];
+    let purposes = [(2, "the journal".to_owned())].into();
+    // Bytes of a program that a terminal would obey.
+    let difference = ByteDifference { offset: 55_300, count: 3, stands: b"\x1b[2".to_vec(), lost: b"<b>".to_vec() };
+    let standing = StandingData { difference, state: StandingState::Earlier, file: Some(("/a".to_owned(), 4)) };
+    let standing = [(2, standing)].into();
     CrashReport {
         version: None,
         recorded,
         proof,
         outcome,
-        worst: Some(WorstMedium { tried: case, shrunk, purposes, received_later: None }),
+        worst: Some(WorstMedium { tried: case, shrunk, lost: [1, 2].into(), purposes, standing, received_later: None }),
         unflushed: None,
         recoveries: None,
     }
@@ -164,10 +168,11 @@ fn a_session_by_hand_is_told_with_its_own_figures() {
 #[test]
 fn lost_writes_that_are_not_the_cause_and_what_came_too_late_are_told() {
     let mut report = report();
-    let file = UnflushedPages { file: "a".into(), length: 4096, ranges: vec![(0, 4096)], named: true };
+    let file = UnflushedPages { file: "a".into(), length: 4096, ranges: vec![(0, 4096)], named: true, first: None };
     let ranges = vec![(0, 10), (20, 30), (40, 50), (60, 70), (80, 90)];
-    let parts = UnflushedPages { file: "d/b".into(), length: 100, ranges, named: false };
-    let empty = UnflushedPages { file: "e".into(), length: 0, ranges: Vec::new(), named: false };
+    let first = Some(ByteDifference { offset: 0, count: 10, stands: Vec::new(), lost: b"one\ntwo\n\0\0".to_vec() });
+    let parts = UnflushedPages { file: "d/b".into(), length: 100, ranges, named: false, first };
+    let empty = UnflushedPages { file: "e".into(), length: 0, ranges: Vec::new(), named: false, first: None };
     let name = |name: &str, change| UnflushedName { name: name.into(), change };
     let names = vec![
         name("d/b", NameChange::Missing { stands_as: "d/b.tmp".into() }),
@@ -254,12 +259,27 @@ fn json_of_a_session_by_hand_has_its_own_figures() {
 #[test]
 fn the_timeline_has_the_cut_between_its_events() {
     let report = report();
-    let rows = timeline::rows(&report, report.worst.as_ref().unwrap());
+    let session = timeline::CutSession::of_workload(&report, report.worst.as_ref().unwrap());
+    assert_eq!(session.heading(), "Around the cut at 0.061000 s");
+    let rows = session.rows();
     let at =
         |words: &str| rows.iter().position(|row| row[0].contains(words)).unwrap_or_else(|| panic!("{words}: {rows:?}"));
     let order = ["flush", "promise: one", "promise: two", "the power fails"].map(at);
     assert!(order.is_sorted(), "{rows:?}");
     assert_eq!(rows[at("the power fails")][1..], ["0.061000", "+0.000"]);
     assert!(rows[at("promise: two")][2] == "-1.000" && rows[at("write 2 ")][0].contains("LOST"), "{rows:?}");
+    assert!(rows[at("write 1 ")][0].ends_with("lost, although it was flushed or forced"), "{rows:?}");
     assert_eq!(rows.iter().filter(|row| row[0] == "the power fails").count(), 1);
+}
+
+/// The chain ends in a cut of a recovery at 61 ms, whose history is that of the report.
+#[test]
+fn the_timeline_of_a_chain_is_that_of_its_last_recovery() {
+    let report = report_with_recoveries();
+    let session = timeline::CutSession::of_worst_chain(report.recoveries.as_ref().unwrap()).unwrap();
+    assert_eq!(session.heading(), "Around the cut at 0.061000 s of the recovery from the cut at 0.045000 s");
+    let rows = session.rows();
+    let has = |words: &str| rows.iter().any(|row| row[0].contains(words));
+    assert!(has("the recovery begins") && has("the recovery prints: two") && has("write 2 "), "{rows:?}");
+    assert!(has("LOST") && has("the power fails") && !has("promise:"), "{rows:?}");
 }

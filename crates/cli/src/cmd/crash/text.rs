@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use seekwise::answer::ProgramVersion;
 use seekwise::crash::{
     CheckProof, CrashFinding, CrashTrial, CrashVerdict, ExpectedOutcome, InstantReason, LostWrite, MinimalSet,
-    NoticedChange, ShrinkResult, landing_time,
+    NoticedChange, ShrinkResult, StandingData, StandingState, landing_time,
 };
 use seekwise::pictures::Page;
 use seekwise::power_cut::{list_levels, list_settings};
@@ -14,6 +14,7 @@ use seekwise::time::Instant;
 use serde_json::{Value, json};
 
 use super::plan::CrashPlan;
+use super::timeline::CutSession;
 use super::{CrashReport, WorstMedium, layer, recovery, timeline, unflushed};
 use crate::args;
 use crate::screen::{UNWRAPPED, wrap_text};
@@ -119,9 +120,9 @@ pub fn report_page(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRepor
     }
     let causes = cause_paragraphs(args, plan, report, UNWRAPPED);
     causes.iter().for_each(|paragraph| page.add_paragraph(paragraph.trim()));
-    if let Some(worst) = &report.worst {
-        let heading = format!("Around the cut at {:.6} s", to_seconds(worst.tried.case.at));
-        page.add_table(&heading, &timeline::heads(), timeline::rows(report, worst));
+    let first = report.worst.as_ref().map(|worst| CutSession::of_workload(report, worst));
+    for session in first.into_iter().chain(report.recoveries.as_ref().and_then(CutSession::of_worst_chain)) {
+        page.add_table(&session.heading(), &timeline::heads(), session.rows());
     }
     page.add_paragraph(&session_sentence(args, plan, report));
     let paragraphs = session_paragraphs(args, plan, report, UNWRAPPED);
@@ -372,8 +373,12 @@ pub fn fewest_writes_text(worst: &WorstMedium, reason_if_not_lost: &str, width: 
     let head = format!("Of the {lost_count} writes lost there, {enough} ({trials} trials): {}.", check_words(finding));
     let mut text = wrap_text(&head, width);
     for lost in left.iter().take(MOST_NAMED) {
-        let line = wrap_text(&lost_write_line(worst, lost), width.saturating_sub(4)).replace('\n', "\n    ");
-        text.push_str(&format!("\n  {line}"));
+        let standing = worst.standing.get(&lost.write.stamp);
+        let lines = [Some(lost_write_line(worst, lost)), standing.map(StandingData::words)];
+        for (line, indent) in lines.into_iter().flatten().zip(["  ", "    "]) {
+            let line = wrap_text(&line, width.saturating_sub(2 + indent.len())).replace('\n', &format!("\n  {indent}"));
+            text.push_str(&format!("\n{indent}{line}"));
+        }
     }
     if left.len() > MOST_NAMED {
         text.push_str(&format!("\n  and {} more", left.len() - MOST_NAMED));
@@ -400,8 +405,7 @@ fn lost_write_line(worst: &WorstMedium, lost: &LostWrite) -> String {
         () if write.over <= tried.case.at => format!("acknowledged at {:.6} s, not flushed", to_seconds(write.over)),
         () => "not acknowledged".to_owned(),
     };
-    let purpose =
-        worst.purposes.iter().find(|purpose| purpose.0 == write.stamp).map(|purpose| format!("; {}", purpose.1));
+    let purpose = worst.purposes.get(&write.stamp).map(|purpose| format!("; {purpose}"));
     format!(
         "write {} to sector {}, {part}, accepted at {:.6} s, {promised}{}",
         write.stamp,
@@ -508,8 +512,23 @@ fn lost_json(worst: &WorstMedium, lost: &LostWrite) -> Value {
         "stamp": write.stamp, "lba": write.run.0, "sectors": write.run.1 - write.run.0, "parts": lost.parts,
         "taken_s": to_seconds(write.taken), "acknowledged_s": seconds_if_reached(write.over),
         "promised_s": seconds_if_reached(write.durable),
-        "place": worst.purposes.iter().find(|purpose| purpose.0 == write.stamp).map(|purpose| &purpose.1),
+        "place": worst.purposes.get(&write.stamp), "standing": worst.standing.get(&write.stamp).map(standing_json),
     })
+}
+
+/// The data in place of a lost write.
+fn standing_json(standing: &StandingData) -> Value {
+    let state = match standing.state {
+        StandingState::NeverWritten => "never_written",
+        StandingState::Earlier => "earlier",
+        StandingState::Unreadable => "unreadable",
+    };
+    let mut value = unflushed::difference_json(&standing.difference);
+    value["bytes"] = standing.difference.count.into();
+    value["state"] = state.into();
+    value["file"] = json!(standing.file.as_ref().map(|file| &file.0));
+    value["file_offset"] = json!(standing.file.as_ref().map(|file| file.1));
+    value
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The part of the output of `seekwise crash` on data that the disk had not received: bytes of files, and names in folders that were
 //! only in the page cache.
 
-use seekwise::crash::{NameChange, UnflushedName, UnflushedPages, UnflushedState};
+use seekwise::crash::{ByteDifference, NameChange, UnflushedName, UnflushedPages, UnflushedState, show_bytes};
 use serde_json::{Value, json};
 
 use super::text::{MOST_NAMED, to_seconds};
@@ -93,7 +93,7 @@ const MOST_RANGES: usize = 4;
 
 /// The line of a file: the bytes that the disk had not received, and whether its name was missing, too.
 fn file_line(pages: &UnflushedPages) -> String {
-    let UnflushedPages { file, length, ranges, named } = pages;
+    let UnflushedPages { file, length, ranges, named, first } = pages;
     let list = ranges.iter().take(MOST_RANGES).map(|(from, to)| format!("{from} to {}", to - 1));
     let mut list = list.collect::<Vec<_>>().join(", ");
     if ranges.len() > MOST_RANGES {
@@ -106,7 +106,21 @@ fn file_line(pages: &UnflushedPages) -> String {
         _ => format!("bytes {list} of {length}"),
     };
     let name = if *named || ranges.is_empty() { "" } else { ", and its name" };
-    format!("/{}: {bytes}{name}", file.display())
+    let first = first.as_ref().map_or(String::new(), |first| {
+        let stands = match first.stands.is_empty() {
+            true if *named => "nothing: the file ends before".to_owned(),
+            true => "nothing: there is no such file".to_owned(),
+            false => show_bytes(&first.stands),
+        };
+        format!("; from byte {} on: missing {}; on the disk {stands}", first.offset, show_bytes(&first.lost))
+    });
+    format!("/{}: {bytes}{name}{first}", file.display())
+}
+
+/// The first difference of lost data, as JSON; `stands` is null if the data on the disk end before.
+pub fn difference_json(difference: &ByteDifference) -> Value {
+    let ByteDifference { offset, count: _, stands, lost } = difference;
+    json!({ "offset": offset, "lost": show_bytes(lost), "stands": (!stands.is_empty()).then(|| show_bytes(stands)) })
 }
 
 /// The line of a name: its folder, and how the name there differs.
@@ -129,8 +143,11 @@ fn name_line(unflushed: &UnflushedName) -> String {
 /// The files with unreceived bytes, as JSON.
 pub fn files_json(state: &UnflushedState) -> Vec<Value> {
     let file_json = |pages: &UnflushedPages| {
-        let UnflushedPages { file, length, ranges, named } = pages;
-        json!({ "file": format!("/{}", file.display()), "bytes": length, "ranges": ranges, "named": named })
+        let UnflushedPages { file, length, ranges, named, first } = pages;
+        json!({
+            "file": format!("/{}", file.display()), "bytes": length, "ranges": ranges, "named": named,
+            "first": first.as_ref().map(difference_json),
+        })
     };
     state.files.iter().map(file_json).collect()
 }
