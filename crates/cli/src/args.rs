@@ -28,7 +28,7 @@ use seekwise::{Files, bench, values};
 use seekwise_reproduce::draw::ProfileDraw;
 
 pub use self::comparison::{AnswerFormat, CompareArgs, StudyArgs};
-pub use self::crash::CrashArgs;
+pub use self::crash::{CrashArgs, RestoredWrites};
 pub use self::exec::ExecArgs;
 pub use self::explain::ExplainArgs;
 pub use self::export::{ExportArgs, ExportKind, LatencyArgs};

@@ -75,7 +75,9 @@ fn commits_of_sqlite_stay_on_an_honest_drive_and_a_liar_is_caught() {
     assert_eq!((&honest["in_orders"]["consistent"], &honest["disk_broke"]), (&60.into(), &0.into()), "{honest}");
     assert!(honest["promises"].as_u64() > Some(25) && honest["checked"].as_u64() > Some(10), "{honest}");
 
-    let (code, out, err) = run_crash(&[&run[..], &SLOWLY, &LIAR].concat());
+    let find = file.with_extension("find");
+    assert!(!find.exists(), "nothing was found");
+    let (code, out, err) = run_crash(&[&run[..], &SLOWLY, &LIAR, &page, &["--force"]].concat());
     assert_eq!(code, 1, "{out}\n{err}");
     let liar: Value = serde_json::from_str(&out).unwrap();
     let bad = liar["at_cuts"]["lost_promised"].as_u64().unwrap() + liar["at_cuts"]["corrupt"].as_u64().unwrap();
@@ -85,6 +87,20 @@ fn commits_of_sqlite_stay_on_an_honest_drive_and_a_liar_is_caught() {
     assert!(fewest[0]["promised_s"].is_number() && fewest[0]["place"].is_string(), "{liar}");
     let standing = &fewest[0]["standing"];
     assert!(standing["bytes"].as_u64() > Some(0) && standing["lost"] != standing["stands"], "{liar}");
+    // The page's command makes the medium again.
+    let html = std::fs::read_to_string(&file).unwrap();
+    let command =
+        html.split("<code>").find(|code| code.contains("crash --again")).unwrap().split("</code>").next().unwrap();
+    assert_eq!(command, format!("seekwise crash --again {} --image medium.img", find.display()));
+    let program = env!("CARGO_BIN_EXE_seekwise");
+    let command = command.replacen("seekwise", program, 1);
+    let output = Command::new("sh").args(["-c", &command]).current_dir(folder.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).replace("\n  ", " ");
+    let content = &liar["kept"]["content"].as_str().unwrap()[..16];
+    let expected =
+        format!("medium.img: equal, byte for byte, to the medium that was checked after the cut (content {content}).");
+    assert!(output.status.success() && said.contains(&expected), "{said}");
+    assert_eq!(std::fs::metadata(folder.path().join("medium.img")).unwrap().len(), 64 << 20);
 }
 
 /// A recovery that empties its log before it has flushed the data: no single cut finds it, two cuts do. Its mended twin loses nothing.
@@ -132,8 +148,50 @@ fn without_barriers_a_flush_of_ext4_promises_what_the_drive_was_not_asked_for() 
     let (code, out, err) = run("ext4:barrier=0", &SLOWLY);
     assert_eq!(code, 1, "{out}\n{err}");
     assert!(out.contains("acknowledged at") && out.contains("not flushed"), "{out}");
-    assert_eq!(std::fs::metadata(&kept).unwrap().len(), 64 << 20);
+    a_kept_find_is_made_again(&folder, &kept);
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// The medium made of a find lacks a file that was promised; with the lost writes put back it has all; a damaged find is refused.
+fn a_kept_find_is_made_again(folder: &Path, find: &Path) {
+    let (image, other) = (folder.join("image"), folder.join("other"));
+    let [find, image, other] = [find, &image, &other].map(|path| path.to_str().unwrap());
+    let again = |more: &[&str]| run_crash(&[&["--again", find][..], more].concat());
+    let made = |more: &[&str]| {
+        let (code, out, err) = again(&[&["--json"], more].concat());
+        let said: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}\n{err}"));
+        assert_eq!(code, 0, "{said}");
+        said
+    };
+    let said = made(&["--image", image]);
+    assert!(said["made"]["equal"] == true && said["made"]["content"] == said["content"], "{said}");
+    let whole = made(&["--image", other, "--restore", "all"]);
+    assert!(whole["made"]["equal"] == false && whole["content"] == said["content"], "{whole}");
+    let promises = said["promises"].as_u64().unwrap();
+    let mount = folder.join("mount");
+    std::fs::create_dir(&mount).unwrap();
+    let has_all = |image: &str| {
+        let at = mount.display();
+        let check = format!(
+            "mount -o loop {image} {at} || exit 3; for i in $(seq {promises}); do test \"$(cat {at}/$i)\" = $i || lost=1; done; \
+             umount {at}; exit ${{lost:-0}}"
+        );
+        Command::new("sh").args(["-c", &check]).output().unwrap().status.code()
+    };
+    assert_eq!((has_all(image), has_all(other)), (Some(1), Some(0)), "{said}");
+    let (code, _, err) = again(&["--image", image]);
+    assert!(code == 2 && err.contains("already exists; --force overwrites it"), "{err}");
+    let (code, _, err) = again(&["--image", image, "--force", "--restore", "999999"]);
+    assert!(code == 2 && err.contains("write 999999 was not lost at this cut; expected all, or some of"), "{err}");
+    for more in [&["--cuts", "5"][..], &["--restore", "all"], &["--keep", "x"]] {
+        assert_eq!(again(more).0, 2, "{more:?}");
+    }
+    let mut bytes = std::fs::read(find).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(find, bytes).unwrap();
+    let (code, _, err) = again(&["--image", image, "--force"]);
+    assert!(code == 2 && err.replace("\n  ", " ").contains("was changed or cut short after it was written"), "{err}");
 }
 
 /// Media and promises are for their owner alone; with --user, programs of that user reach the mounted file system and nothing else.
@@ -164,7 +222,9 @@ fn nobody_else_reads_media_and_promises() {
     let there = folder.path().join("there");
     std::fs::write(&there, "mine").unwrap();
     let (code, _, err) = run_crash(&[&own[..], &["--keep", there.to_str().unwrap()]].concat());
-    assert!(code == 2 && err.contains("already exists; expected a new file"), "{err}");
+    assert!(code == 2 && err.contains("already exists; --force overwrites it"), "{err}");
+    let (code, _, err) = run_crash(&[&own[..], &["--force"]].concat());
+    assert!(code == 2 && err.contains("--force: no file is written"), "{err}");
 }
 
 /// With an honest drive, promised data stay on each file system, even if the drive had written in another order.

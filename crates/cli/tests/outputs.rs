@@ -43,7 +43,7 @@ const fn writer(name: &'static str, kind: Kind, input: Option<&'static str>, wor
     Writer { name, words, input, kind }
 }
 
-/// All options that write. The inputs `j.fio`, `t.csv`, `x.parv`, `d.toml` and the result folder `kept` are in the same folder.
+/// All options that write. The inputs `j.fio`, `t.csv`, `x.parv`, `d.toml`, `k.find` and the result folder `kept` are in the same folder.
 const WRITERS: &[Writer] = &[
     writer("run --log", Kind::Same, Some("j.fio"), "run j.fio --on d.toml --log OUT --force"),
     writer("run: write_iolog", Kind::Named, Some("n.fio"), "run n.fio --on d.toml --force"),
@@ -112,6 +112,7 @@ const WRITERS: &[Writer] = &[
         Some("d.img"),
         "serve d.toml --nbd unix:s --base d.img --image OUT --run -- true",
     ),
+    writer("crash --image", Kind::Same, Some("k.find"), "crash --again k.find --image OUT --force"),
     writer("serve --record", Kind::File, Some("d.toml"), "serve d.toml --nbd unix:s --record OUT --run -- true"),
     writer("man", Kind::Folder, None, "man OUT"),
 ];
@@ -167,11 +168,29 @@ fn write_inputs(folder: &Path, log: &str) {
     fs::write(at("d.toml"), include_str!("../../drives/profiles/barracuda-7200.7-ncq.toml")).unwrap();
     fs::write(at("x.parv"), crate::import::CONTRADICTORY).unwrap();
     fs::write(at("d.img"), "begins so").unwrap();
+    fs::write(at("k.find"), kept_find()).unwrap();
     fs::write(at("precious"), "mine").unwrap();
     let study = "title = 'Depth'\nquestion = 'Does a queue help?'\nruns = 2\njob = 'j.fio'\n[stack]\n\
                  drive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n\
                  [[compare]]\nname = 'queue'\nfactor = 'depth'\nfrom = '1'\nto = '8'\n";
     fs::write(at("s.toml"), study).unwrap();
+}
+
+/// A find of `crash --keep`: a disk of 64 KiB whose second sector was written.
+fn kept_find() -> Vec<u8> {
+    use seekwise_lab::digest::sha256;
+    let (bytes, data) = (65_536_u64, [7_u8; 512]);
+    let content = sha256(&[&bytes.to_le_bytes()[..], &1_u64.to_le_bytes(), &data].concat());
+    let index = serde_json::json!({
+        "made_by": "by hand", "command": "seekwise crash", "title": "work on a disk", "fs": null, "verdict": "corrupt", "words": "gone",
+        "promises": 1, "earlier_cuts_ns": [], "cut_ns": 9, "disk_bytes": bytes, "content": content, "base": [], "unreadable": [],
+        "writes": [{
+            "stamp": 1, "lba": 1, "sectors": 1, "zeroes": false, "accepted_ns": 3, "acknowledged_ns": null, "promised_ns": null,
+            "lost": [], "explains": false, "purpose": null,
+        }],
+    });
+    let sealed = [format!("seekwise crash find 1\n{index}\n").as_bytes(), &data].concat();
+    [&sealed[..], sha256(&sealed).as_bytes(), b"\n"].concat()
 }
 
 /// The files below a folder, each with mode, length, and a hash of its content or the target of a link. Empty folders are left out.

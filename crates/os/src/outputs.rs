@@ -49,6 +49,15 @@ impl OutputFile {
     /// Begins a file for `path`; an existing file is replaced only by `force`. See [`prepare_output`] for what is
     /// refused.
     pub fn create(path: &Path, force: bool) -> io::Result<OutputFile> {
+        OutputFile::begin(path, force, false)
+    }
+
+    /// Begins a file for its owner alone; otherwise as [`OutputFile::create`].
+    pub fn create_private(path: &Path, force: bool) -> io::Result<OutputFile> {
+        OutputFile::begin(path, force, true)
+    }
+
+    fn begin(path: &Path, force: bool, is_private: bool) -> io::Result<OutputFile> {
         if let Some(file) = open_caller_descriptor(path)? {
             return Ok(OutputFile { file, part: None });
         }
@@ -56,7 +65,7 @@ impl OutputFile {
         let mut builder = tempfile::Builder::new();
         builder.prefix("seekwise-").suffix(".part").rand_bytes(12);
         #[cfg(unix)]
-        if metadata.is_none() {
+        if metadata.is_none() && !is_private {
             // The mode of any new file, less the umask. A replacement is private until it has the former file's owner,
             // group and mode.
             builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
@@ -78,6 +87,11 @@ impl OutputFile {
             output.file.set_permissions(fs::Permissions::from_mode(mode))?;
         }
         Ok(output)
+    }
+
+    /// The file, for data that are not written from its beginning to its end.
+    pub fn as_file(&self) -> &File {
+        &self.file
     }
 
     /// Completes the file and renames it, unless something forbids that by now.

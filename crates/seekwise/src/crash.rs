@@ -5,6 +5,8 @@
 #[cfg(target_os = "linux")]
 mod check_bench;
 #[cfg(target_os = "linux")]
+mod kept_find;
+#[cfg(target_os = "linux")]
 mod recovery_bench;
 
 /// A session as it was recorded: requests, completions, landings, and promises of the program.
@@ -42,6 +44,8 @@ pub use seekwise_formats::recipe::{ExpectedOutcome, Recipe, parse as parse_recip
 
 #[cfg(target_os = "linux")]
 pub use self::check_bench::CheckBench;
+#[cfg(target_os = "linux")]
+pub use self::kept_find::{FindIndex, FindOrigin, FindWrite, KeptFind, digest_content};
 #[cfg(target_os = "linux")]
 pub use self::recovery_bench::RecoveryRunner;
 

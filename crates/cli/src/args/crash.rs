@@ -1,5 +1,6 @@
 //! Arguments of `seekwise crash`.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -24,6 +25,9 @@ SEEKWISE_MOUNT (the mounted medium), SEEKWISE_IMAGE (the medium as a file), SEEK
 workload had printed before the cut) and SEEKWISE_SCRATCH (a folder). Linux only; --fs needs root. docs/crash.md explains the
 figures.
 
+A session runs in real time and does not repeat. --keep keeps what is needed to make the worst medium again:
+  seekwise crash --again sqlite.find --image medium.img
+
 The check is first tried on media whose answer is known: it must pass if everything is written, and fail if everything, one
 record, or one byte is not as promised.
 
@@ -33,7 +37,7 @@ Exit code 1: something was lost after a promise, or is corrupt. Exit code 2: the
 #[derive(Args, Debug)]
 pub struct CrashArgs {
     /// The disk to run on: a drive's name (see `seekwise drives`) or a stack file.
-    #[arg(long = "on", value_name = "TARGET", value_parser = parse_name, required_unless_present = "recipes")]
+    #[arg(long = "on", value_name = "TARGET", value_parser = parse_name, required_unless_present_any = ["recipes", "again"])]
     pub target: Option<String>,
     /// Set a dotted key of the stack; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_key_value)]
@@ -61,11 +65,11 @@ pub struct CrashArgs {
     #[arg(long, value_name = "CMD")]
     pub prepare: Option<String>,
     /// The shell command to test; each line that it prints is a promise.
-    #[arg(long, value_name = "CMD", required_unless_present_any = ["recipe", "recipes"])]
+    #[arg(long, value_name = "CMD", required_unless_present_any = ["recipe", "recipes", "again"])]
     pub workload: Option<String>,
     /// The shell command that checks the medium after a cut; its exit code: 0 consistent, 10 lost but allowed, 11 lost after a promise,
     /// any other corrupt.
-    #[arg(long, value_name = "CMD", required_unless_present_any = ["recipe", "recipes"])]
+    #[arg(long, value_name = "CMD", required_unless_present_any = ["recipe", "recipes", "again"])]
     pub check: Option<String>,
     /// Cuts one after another: 2 also cuts the recovery from each first cut, 3 the recovery from that cut too.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=3))]
@@ -113,18 +117,65 @@ pub struct CrashArgs {
     /// The folder for the media to check [default: /dev/shm if it exists, otherwise the folder for temporary files].
     #[arg(long, value_name = "DIR")]
     pub scratch: Option<PathBuf>,
-    /// Keep the first medium that breaks a promise in this file, a sparse file as large as the disk or file system.
+    /// Keep the worst find in this file: all writes of its session with their data, and the cut [default with --page: the page's name,
+    /// ending in .find].
     #[arg(long, value_name = "FILE")]
     pub keep: Option<PathBuf>,
+    /// Describe a find that --keep kept, or make its medium again (--image). No program runs.
+    #[arg(long, value_name = "FIND", conflicts_with_all = NOT_AGAIN)]
+    pub again: Option<PathBuf>,
+    /// With --again: write the medium of the cut to this file, byte for byte, sparse, as large as the disk or file system.
+    #[arg(long, value_name = "FILE", requires = "again")]
+    pub image: Option<PathBuf>,
+    /// With --image: put lost writes back on the medium: their numbers, such as 7,12, or all.
+    #[arg(long, value_name = "N,…|all", requires = "image", value_parser = RestoredWrites::parse)]
+    pub restore: Option<RestoredWrites>,
     /// The page's file.
     #[command(flatten)]
     pub page: PageArgs,
-    /// Overwrite an existing page.
-    #[arg(long, requires = "page")]
+    /// Overwrite existing files.
+    #[arg(long)]
     pub force: bool,
 }
 
+/// All other options: nothing of a find can be changed.
+const NOT_AGAIN: [&str; 27] = [
+    "target",
+    "set",
+    "seed",
+    "recipe",
+    "recipes",
+    "fs",
+    "size",
+    "user",
+    "prepare",
+    "workload",
+    "check",
+    "depth",
+    "recover",
+    "recovery_cuts",
+    "recovery_speed",
+    "layer",
+    "env",
+    "cuts",
+    "instants",
+    "may_lose",
+    "orders",
+    "speed",
+    "limit",
+    "jobs",
+    "scratch",
+    "keep",
+    "page",
+];
+
 impl CrashArgs {
+    /// The file that keeps the worst find: that of --keep, or one beside the page.
+    pub fn find_path(&self) -> Option<PathBuf> {
+        let page = self.page.page.as_ref().filter(|page| !page.starts_with("/dev"));
+        self.keep.clone().or_else(|| page.map(|page| page.with_extension("find")))
+    }
+
     /// Cuts of each recovery.
     pub fn cuts_per_recovery(&self) -> usize {
         /// So many that each kind of instant has five.
@@ -137,6 +188,28 @@ impl CrashArgs {
         /// A mount of a small file system reads some dozens of sectors: a second of the disk's time becomes a tenth of one.
         const USUAL: f64 = 10.0;
         self.recovery_speed.unwrap_or(USUAL)
+    }
+}
+
+/// Lost writes that are put back on a medium.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RestoredWrites {
+    All,
+    /// By their numbers.
+    Numbered(BTreeSet<u64>),
+}
+
+impl RestoredWrites {
+    fn parse(text: &str) -> Result<RestoredWrites, String> {
+        if text == "all" {
+            return Ok(RestoredWrites::All);
+        }
+        let number = |word: &str| {
+            word.trim()
+                .parse()
+                .map_err(|_| format!("`{word}` is no write; expected numbers of writes, such as 7,12, or all"))
+        };
+        text.split(',').map(number).collect::<Result<_, _>>().map(RestoredWrites::Numbered)
     }
 }
 
@@ -170,5 +243,40 @@ fn parse_variable(text: &str) -> Result<(String, Option<String>), String> {
         }
         true => Ok((name.to_owned(), value)),
         false => Err(format!("`{name}` is not a variable name; expected letters, digits and _")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Command;
+
+    use super::*;
+
+    #[test]
+    fn no_option_of_a_find_made_again_is_ignored() {
+        let command = CrashArgs::augment_args(Command::new("crash"));
+        let taken = ["again", "image", "restore", "force"];
+        let others = command.get_arguments().map(|arg| arg.get_id().as_str()).filter(|name| !taken.contains(name));
+        assert_eq!(others.collect::<BTreeSet<_>>(), NOT_AGAIN.into_iter().collect());
+    }
+
+    #[test]
+    fn the_find_stands_beside_the_page_unless_it_is_named() {
+        let path = |words: &[&str]| {
+            let words = ["crash", "--on", "d", "--recipe", "r"].iter().chain(words);
+            let matches = CrashArgs::augment_args(Command::new("crash")).try_get_matches_from(words).unwrap();
+            <CrashArgs as clap::FromArgMatches>::from_arg_matches(&matches).unwrap().find_path()
+        };
+        assert_eq!(path(&[]), None);
+        assert_eq!(path(&["--page", "a/p.html"]), Some("a/p.find".into()));
+        assert_eq!(path(&["--page", "p.html", "--keep", "k"]), Some("k".into()));
+        assert_eq!(path(&["--page", "/dev/stdout"]), None);
+    }
+
+    #[test]
+    fn writes_to_put_back_are_numbers_or_all() {
+        assert_eq!(RestoredWrites::parse("all"), Ok(RestoredWrites::All));
+        assert_eq!(RestoredWrites::parse("7, 12"), Ok(RestoredWrites::Numbered([7, 12].into())));
+        assert!(RestoredWrites::parse("7,x").unwrap_err().contains("`x` is no write; expected numbers"));
     }
 }

@@ -1,6 +1,7 @@
 //! `seekwise crash`: runs real software on a modelled disk once and records its requests, then makes the media that power cuts at many
 //! instants would have left, and runs a check on each: was anything lost that the software had promised?
 
+mod find;
 mod layer;
 pub(super) mod plan;
 mod recovery;
@@ -12,13 +13,11 @@ mod unflushed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use seekwise::Files;
 use seekwise::crash::{
     BadChain, CheckBench, CheckProof, CrashResults, CrashTrial, GroupParent, ImageChecker, LostWrite, MediumImage,
     ProgramBounds, ProgramSession, RecoveryResults, RecoveryRunner, SessionRecord, ShellProgram, ShrinkResult,
@@ -29,7 +28,9 @@ use seekwise::outputs;
 use seekwise::run::SECTOR;
 use seekwise::setup::Seed;
 use seekwise::time::{Instant, Span};
+use seekwise::{Error, Files};
 
+use self::find::KeptFile;
 use self::plan::CrashPlan;
 use self::recovery::RecoveryReport;
 use self::text::MOST_NAMED;
@@ -46,8 +47,14 @@ pub fn run_command(args: &args::CrashArgs, files: &Files, words: &[OsString], js
     if args.recipes {
         return plan::print_recipes(args, files, json);
     }
-    if let Some(path) = &args.keep {
-        outputs::prepare_output(path, false).map_err(|why| keep_error(path, &why))?;
+    if args.force && args.find_path().is_none() && args.image.is_none() && !args.page.is_requested() {
+        return Err(CommandError::new("--force: no file is written; expected --page, --keep or --image"));
+    }
+    if let Some(path) = &args.again {
+        return find::run_again(args, path, json);
+    }
+    if let Some(path) = &args.find_path() {
+        outputs::prepare_output(path, args.force).map_err(|why| Error::of_file(path, &why))?;
     }
     args.page.check_path(args.force, &args.target.iter().map(String::as_str).collect::<Vec<_>>())?;
     let plan = CrashPlan::from_args(args, files)?;
@@ -55,7 +62,7 @@ pub fn run_command(args: &args::CrashArgs, files: &Files, words: &[OsString], js
     let stop_requested = Arc::new(AtomicBool::new(false));
     let requested_by_signal = Arc::clone(&stop_requested);
     interrupt::lock_signals().set_ending(move || requested_by_signal.store(true, Ordering::Relaxed));
-    let result = run_experiment(args, &plan, &stop_requested);
+    let result = run_experiment(args, (&plan, words), &stop_requested);
     if stop_requested.load(Ordering::Relaxed) {
         // Everything is unmounted; the program ends as any interrupted command does.
         interrupt::end_interrupted();
@@ -85,6 +92,8 @@ struct CrashReport {
     unflushed: Option<UnflushedState>,
     /// Cuts of recoveries, if they were asked for.
     recoveries: Option<RecoveryReport>,
+    /// The file of the worst find, if it was kept.
+    kept: Option<KeptFile>,
 }
 
 /// A bad medium, and its cause.
@@ -102,7 +111,11 @@ struct WorstMedium {
 }
 
 /// Runs the workload on the disk, tries the check, checks the media of all cuts, and looks for the cause of the worst.
-fn run_experiment(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -> Result<CrashReport, CommandError> {
+fn run_experiment(
+    args: &args::CrashArgs,
+    (plan, words): (&CrashPlan, &[OsString]),
+    stop: &AtomicBool,
+) -> Result<CrashReport, CommandError> {
     let bounds = ProgramBounds { limit: Duration::from_nanos(args.limit.nanos), stop: Some(stop) };
     let scratch = plan::create_scratch_folder(args, plan.recipe.user.as_deref(), bounds)?;
     // The path is absolute, because programs must find it from any folder.
@@ -146,10 +159,10 @@ fn run_experiment(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -
             Some(RecoveryReport { results, worst })
         }
     };
-    keep_worst(args.keep.as_deref(), &bench, &outcome, recoveries.as_ref())?;
+    let kept = find::keep_worst(args, (plan, words), &bench, (&outcome, worst.as_ref()), recoveries.as_ref())?;
     let unflushed = bench.unflushed_state()?;
     drop(bench);
-    Ok(CrashReport { version, recorded, proof, outcome, worst, unflushed, recoveries })
+    Ok(CrashReport { version, recorded, proof, outcome, worst, unflushed, recoveries, kept })
 }
 
 /// Where worst media are examined.
@@ -255,33 +268,4 @@ fn run_trials(args: &args::CrashArgs, plan: &CrashPlan, bench: &CheckBench<'_>) 
     };
     let progress = ProgressLine::unknown("media checked");
     Ok(bench.run_trials(&trials, &plan.stack, &|| progress.count_one())?)
-}
-
-/// Writes the worst medium to the file of `--keep`, if that is given: of the first cuts, or else of a recovery.
-fn keep_worst(
-    path: Option<&Path>,
-    bench: &CheckBench<'_>,
-    outcome: &CrashResults,
-    recoveries: Option<&RecoveryReport>,
-) -> Result<(), CommandError> {
-    let Some(path) = path else { return Ok(()) };
-    let chain = recoveries.and_then(|recoveries| recovery::worst_chain(&recoveries.results));
-    let written = match (outcome.first.last_key_value(), chain) {
-        (Some((_, (_, image))), _) => bench.write_image(path, image),
-        (None, Some(chain)) => {
-            bench.of_last_session(&chain.links).write_image(path, &chain.links[chain.links.len() - 1].image)
-        }
-        (None, None) => return Ok(()),
-    };
-    written.map_err(|why| keep_error(path, &why))?;
-    print_to_stderr(format!("Its medium: {}", path.display()));
-    Ok(())
-}
-
-fn keep_error(path: &Path, why: &io::Error) -> CommandError {
-    let why = match why.kind() {
-        io::ErrorKind::AlreadyExists => "already exists; expected a new file".to_owned(),
-        _ => why.to_string(),
-    };
-    CommandError::new(format!("--keep {}: {why}", path.display()))
 }

@@ -21,7 +21,7 @@ pub(crate) fn run_without(run: SectorRun, other: SectorRun) -> impl Iterator<Ite
 }
 
 /// The parts of `run` outside all `others`.
-pub(crate) fn run_without_all(run: SectorRun, others: &[SectorRun]) -> Vec<SectorRun> {
+pub fn run_without_all(run: SectorRun, others: &[SectorRun]) -> Vec<SectorRun> {
     others.iter().fold(vec![run], |parts, other| parts.into_iter().flat_map(|part| run_without(part, *other)).collect())
 }
 

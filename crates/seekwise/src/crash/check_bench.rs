@@ -138,12 +138,27 @@ impl<'a> CheckBench<'a> {
     }
 
     /// The whole disk with the content of a medium.
-    fn disk_content(&self, image: &MediumImage) -> DiskContent<'_> {
+    pub(super) fn disk_content(&self, image: &MediumImage) -> DiskContent<'_> {
         self.checker.disk_content(self.image_content(image))
     }
 
+    /// The session's writes.
+    pub(super) fn writes(&self) -> &SessionWrites {
+        &self.writes
+    }
+
+    /// The session's data.
+    pub(super) fn history(&self) -> &History {
+        self.history
+    }
+
+    /// The disk at the beginning of the session.
+    pub(super) fn initial_content(&self) -> DiskContent<'_> {
+        self.checker.disk_content(ImageContent { pieces: written_before(self.before), torn: Vec::new() })
+    }
+
     /// Writes a medium to a file.
-    pub fn write_image(&self, path: &Path, image: &MediumImage) -> io::Result<()> {
+    pub(super) fn write_image(&self, path: &Path, image: &MediumImage) -> io::Result<()> {
         self.checker.write_image(path, &self.image_content(image))
     }
 

@@ -143,6 +143,7 @@ fn report() -> CrashReport {
         worst: Some(WorstMedium { tried: case, shrunk, lost: [1, 2].into(), purposes, standing, received_later: None }),
         unflushed: None,
         recoveries: None,
+        kept: None,
     }
 }
 

@@ -13,6 +13,7 @@ use seekwise::power_cut::{list_levels, list_settings};
 use seekwise::time::Instant;
 use serde_json::{Value, json};
 
+use super::find::KeptFile;
 use super::plan::CrashPlan;
 use super::timeline::CutSession;
 use super::{CrashReport, WorstMedium, layer, recovery, timeline, unflushed};
@@ -67,7 +68,7 @@ fn other_order_trials(report: &CrashReport) -> impl Iterator<Item = &CrashTrial>
 }
 
 /// The recipe or workload, its target and settings.
-fn report_title(args: &args::CrashArgs, plan: &CrashPlan) -> String {
+pub fn report_title(args: &args::CrashArgs, plan: &CrashPlan) -> String {
     let name = args.recipe.as_deref().unwrap_or("the workload");
     let set: Vec<String> = args.set.iter().map(|(key, value)| format!("{key} = {value}")).collect();
     let set = if set.is_empty() { String::new() } else { format!(" with {}", set.join(", ")) };
@@ -95,7 +96,20 @@ pub fn format_report(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRep
     let paragraphs = paragraphs.concat().join("\n\n");
     let levels = report.recoveries.as_ref().map(|it| recovery::levels_table(&report.outcome, &it.results));
     let levels = levels.map_or(String::new(), |table| format!("\n\n{table}"));
-    format!("{head}\n\n{}{levels}\n\n{paragraphs}", outcome_table(report))
+    let again = again_text(report, width).map_or(String::new(), |text| format!("\n\n{text}"));
+    format!("{head}\n\n{}{levels}\n\n{paragraphs}{again}", outcome_table(report))
+}
+
+/// The way to the medium of the worst find; `None` if nothing is bad.
+fn again_text(report: &CrashReport, width: usize) -> Option<String> {
+    match &report.kept {
+        Some(kept) => Some(format!("{}\n  {}", wrap_text(&kept.sentence(), width), kept.command())),
+        None if count_bad(report) > 0 => {
+            let words = "A session runs in real time and does not repeat: --keep FILE keeps the worst medium, to be made again byte for byte.";
+            Some(wrap_text(words, width))
+        }
+        None => None,
+    }
 }
 
 /// The report as a page.
@@ -123,6 +137,10 @@ pub fn report_page(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRepor
     let first = report.worst.as_ref().map(|worst| CutSession::of_workload(report, worst));
     for session in first.into_iter().chain(report.recoveries.as_ref().and_then(CutSession::of_worst_chain)) {
         page.add_table(&session.heading(), &timeline::heads(), session.rows());
+    }
+    if let Some(kept) = &report.kept {
+        page.add_paragraph(&kept.sentence());
+        page.add_command(&kept.command());
     }
     page.add_paragraph(&session_sentence(args, plan, report));
     let paragraphs = session_paragraphs(args, plan, report, UNWRAPPED);
@@ -440,7 +458,7 @@ pub fn report_json(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRepor
         "received_s": late.map(|late| to_seconds(late.0)), "not_given": late.map(|late| unflushed::files_json(&late.1)),
         "not_given_names": late.map(|late| unflushed::names_json(&late.1)),
         "recovery": report.recoveries.as_ref().map(|recoveries| recovery::recovery_json(args, recoveries)),
-        "layer": layer::layer_json(args, report),
+        "layer": layer::layer_json(args, report), "kept": report.kept.as_ref().map(KeptFile::json),
         "files_left_out": report.recorded.pages.left_out, "warnings": plan.warnings, "version": version, "build": build,
     })
 }
