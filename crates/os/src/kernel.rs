@@ -8,6 +8,7 @@
 //! | file | what is there |
 //! |---|---|
 //! | [`filesystem`] | file systems: made, mounted, checked |
+//! | [`xfs_blocks`] | the use of blocks of an XFS file system |
 //! | [`program_filesystem`] | ext4 as a program, for users who may not mount the kernel's |
 //! | [`program`] | a command of the user's or a tool, run to its end |
 //! | `group` | all processes of a program, ended together |
@@ -26,6 +27,7 @@ mod process;
 pub mod process_watch;
 pub mod program;
 pub mod program_filesystem;
+pub mod xfs_blocks;
 
 use std::ffi::{OsStr, OsString};
 use std::io;

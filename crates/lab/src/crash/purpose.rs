@@ -2,7 +2,6 @@
 
 use seekwise_disk::block::SECTOR;
 use seekwise_disk::history::History;
-use seekwise_formats::ext4::{Ext4BlockMap, MediumReader};
 
 use seekwise_disk::durability::image::LostWrite;
 
@@ -12,19 +11,23 @@ const BLOCK: u64 = 4096;
 /// The most purposes of a write that are named.
 const NAMED: usize = 3;
 
-/// The purpose of the lost parts of a write.
-pub fn purpose_words(layout: &Ext4BlockMap, lost: &LostWrite, history: &History, read: &MediumReader<'_>) -> String {
+/// The first sector of each block that a write lost.
+pub fn lost_blocks(lost: &LostWrite) -> impl Iterator<Item = u64> {
+    lost.parts.iter().flat_map(|&(from, end)| (from..end).step_by((BLOCK / SECTOR) as usize))
+}
+
+/// The purpose of the lost parts of a write. `describe` has the words for a sector and the data from it on, if they are known.
+pub fn purpose_words(lost: &LostWrite, history: &History, describe: &dyn Fn(u64, &[u8]) -> Option<String>) -> String {
     let (mut named, mut kinds): (Vec<String>, Vec<String>) = Default::default();
-    for &(from, end) in &lost.parts {
-        for at in (from..end).step_by((BLOCK / SECTOR) as usize) {
-            let written = history.data_bytes(lost.write.stamp, lost.write.run.0, at, end - at);
-            let words = layout.describe_offset(at * SECTOR, &written, read);
-            // The first byte of a file that is lost stands for those that follow.
-            let kind = words.split(" from byte ").next().unwrap_or_default().to_owned();
-            if kinds.last() != Some(&kind) && !is_rest_of_transaction(&kinds, &kind) {
-                kinds.push(kind);
-                named.push(words);
-            }
+    for at in lost_blocks(lost) {
+        let end = lost.parts.iter().find(|part| (part.0..part.1).contains(&at)).map_or(at, |part| part.1);
+        let written = history.data_bytes(lost.write.stamp, lost.write.run.0, at, end - at);
+        let Some(words) = describe(at, &written) else { continue };
+        // The first byte of a file that is lost stands for those that follow.
+        let kind = words.split(" from byte ").next().unwrap_or_default().to_owned();
+        if kinds.last() != Some(&kind) && !is_rest_of_transaction(&kinds, &kind) {
+            kinds.push(kind);
+            named.push(words);
         }
     }
     let more = named.len().saturating_sub(NAMED);

@@ -16,7 +16,7 @@ use seekwise_disk::stack::Stack;
 use seekwise_disk::time::Instant;
 use seekwise_formats::ext4::Ext4BlockMap;
 use seekwise_lab::crash::proof::{CheckProof, EarlyChange, MediumChanges, received_medium, validate_check};
-use seekwise_lab::crash::purpose::purpose_words;
+use seekwise_lab::crash::purpose::{lost_blocks, purpose_words};
 use seekwise_lab::crash::recovery::{ChainLink, written_before};
 use seekwise_lab::crash::standing::{MediumSectors, StandingData};
 use seekwise_lab::crash::trial::{
@@ -25,6 +25,7 @@ use seekwise_lab::crash::trial::{
 use seekwise_lab::crash::verdict::CheckOutput;
 use seekwise_os::image_checker::{CheckResult, DiskContent, ImageChecker, ImageContent};
 use seekwise_os::kernel::pages::{FilePages, UnflushedName, UnflushedPages, UnflushedState};
+use seekwise_os::kernel::xfs_blocks::find_xfs_uses;
 use seekwise_os::kernel::{ExitCause, FileSystemKind, ProgramBounds};
 use seekwise_os::medium_change::{ChangedBytes, MediumChange, draw_alterations, list_removals};
 use seekwise_os::outputs::create_like_parent;
@@ -307,14 +308,28 @@ impl<'a> CheckBench<'a> {
         writes: &[LostWrite],
         standing: &mut BTreeMap<u64, StandingData>,
     ) -> io::Result<BTreeMap<u64, String>> {
-        use std::os::unix::fs::FileExt;
         let (image_path, mount_point) = (folder.join("whole"), folder.join("whole-mount"));
         self.write_image(&image_path, &received_medium(&self.writes, at))?;
         create_like_parent(&mount_point)?;
         system.mount(&image_path, &mount_point, bounds)?.unmount()?;
         std::fs::remove_dir(&mount_point)?;
-        let file = std::fs::File::open(&image_path)?;
+        let explained = match system.name() {
+            "ext4" => self.explain_on_ext4(&image_path, writes, standing),
+            "xfs" => self.explain_on_xfs(&image_path, bounds, writes, standing),
+            _ => Ok(BTreeMap::new()),
+        };
         std::fs::remove_file(&image_path)?;
+        explained
+    }
+
+    fn explain_on_ext4(
+        &self,
+        image: &Path,
+        writes: &[LostWrite],
+        standing: &mut BTreeMap<u64, StandingData>,
+    ) -> io::Result<BTreeMap<u64, String>> {
+        use std::os::unix::fs::FileExt;
+        let file = std::fs::File::open(image)?;
         let read = |offset: u64, length: usize| {
             let mut bytes = vec![0; length];
             file.read_exact_at(&mut bytes, offset).ok().map(|()| bytes)
@@ -324,7 +339,30 @@ impl<'a> CheckBench<'a> {
             let file = layout.find_file(data.difference.offset, &read);
             data.file = file.map(|(name, offset)| (name.to_owned(), offset));
         }
-        let purpose = |lost: &LostWrite| (lost.write.stamp, purpose_words(&layout, lost, self.history, &read));
+        let describe = |sector: u64, written: &[u8]| Some(layout.describe_offset(sector * SECTOR, written, &read));
+        let purpose = |lost: &LostWrite| (lost.write.stamp, purpose_words(lost, self.history, &describe));
+        Ok(writes.iter().map(purpose).collect())
+    }
+
+    fn explain_on_xfs(
+        &self,
+        image: &Path,
+        bounds: ProgramBounds<'_>,
+        writes: &[LostWrite],
+        standing: &mut BTreeMap<u64, StandingData>,
+    ) -> io::Result<BTreeMap<u64, String>> {
+        /// Of a write, so many blocks are looked up: a write of the log may have hundreds.
+        const MAX_BLOCKS: usize = 64;
+        let differing = |data: &StandingData| data.difference.offset / SECTOR;
+        let blocks = writes.iter().flat_map(|write| lost_blocks(write).take(MAX_BLOCKS));
+        let sectors = blocks.chain(standing.values().map(differing)).collect();
+        let uses = find_xfs_uses(image, &sectors, bounds)?;
+        for data in standing.values_mut() {
+            let file = uses.get(&differing(data)).and_then(|used| used.file.clone());
+            data.file = file.map(|(name, offset)| (name, offset + data.difference.offset % SECTOR));
+        }
+        let describe = |sector: u64, _: &[u8]| uses.get(&sector).map(|used| used.words.clone());
+        let purpose = |lost: &LostWrite| (lost.write.stamp, purpose_words(lost, self.history, &describe));
         Ok(writes.iter().map(purpose).collect())
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use seekwise::answer::ProgramVersion;
 use seekwise::crash::{
-    CheckProof, CrashFinding, CrashTrial, CrashVerdict, ExpectedOutcome, InstantReason, LostWrite, MinimalSet,
-    NoticedChange, ShrinkResult, StandingData, StandingState, landing_time,
+    CheckProof, CrashFinding, CrashTrial, CrashVerdict, ExpectedOutcome, FileSystemKind, InstantReason, LostWrite,
+    MinimalSet, NoticedChange, ShrinkResult, StandingData, StandingState, landing_time,
 };
 use seekwise::pictures::Page;
 use seekwise::power_cut::{list_levels, list_settings};
@@ -172,10 +172,13 @@ fn cause_paragraphs(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRepo
     if let Some(worst) = &report.worst {
         let reason = "The program promised before the disk had received what it promised";
         paragraphs.push(fewest_writes_text(worst, reason, width));
-        let known = matches!(&plan.system, Some(system) if system.name() == "ext4") || plan.system.is_none();
+        let is_analysed = |system: &FileSystemKind| ["ext4", "xfs"].contains(&system.name());
+        let known = plan.system.as_ref().is_none_or(is_analysed);
         if let (Some(system), ShrinkResult::To { .. }, false) = (&plan.system, &worst.shrunk, known) {
-            let words =
-                format!("Only ext4 is analysed, so what these writes were for on {} is unknown.", system.name());
+            let words = format!(
+                "Only ext4 and XFS are analysed, so what these writes were for on {} is unknown.",
+                system.name()
+            );
             paragraphs.push(wrap_text(&words, width));
         }
     }
@@ -375,6 +378,9 @@ pub fn fewest_writes_text(worst: &WorstMedium, reason_if_not_lost: &str, width: 
         ShrinkResult::NotLost { of: lost_count, finding } => {
             let all = match lost_count {
                 0 => "everything that the disk had received is on the medium".to_owned(),
+                1 => {
+                    format!("with the lost write restored, the check gives the same result ({})", check_words(finding))
+                }
                 n => format!(
                     "with the {n} lost writes restored, the check gives the same result ({})",
                     check_words(finding)

@@ -4,6 +4,7 @@ use seekwise_disk::block::SECTOR;
 use seekwise_disk::durability::writes::SessionWrite;
 use seekwise_disk::history::WriteData;
 use seekwise_disk::time::Instant;
+use seekwise_formats::ext4::Ext4BlockMap;
 
 use super::*;
 
@@ -77,7 +78,8 @@ fn said_of(from: u64, bytes: Vec<u8>, parts: &[(u64, u64)]) -> String {
     let first = from * BLOCK / SECTOR;
     let (taken, far) = (Instant::ZERO, Instant::FAR);
     let write = SessionWrite { stamp: 7, run: (first, first + sectors), taken, over: far, durable: far };
-    purpose_words(&layout, &LostWrite { write, parts: parts.to_vec() }, &history, &read)
+    let describe = |sector: u64, written: &[u8]| Some(layout.describe_offset(sector * SECTOR, written, &read));
+    purpose_words(&LostWrite { write, parts: parts.to_vec() }, &history, &describe)
 }
 
 /// The words for a lost write of zeroes to these blocks.
