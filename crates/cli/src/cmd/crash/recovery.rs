@@ -81,7 +81,7 @@ pub fn paragraphs(args: &args::CrashArgs, report: &RecoveryReport, width: usize)
     if let Some(worst) = &report.worst {
         let reason = "The recovery gave up what it had before the disk had received what replaces it";
         paragraphs.push(text::fewest_writes_text(worst, reason, width));
-        paragraphs.extend(super::unflushed::late_data_text(worst, width));
+        paragraphs.extend(super::unflushed::late_data_text(worst, "the recovery gives up what it had", width));
     }
     paragraphs
 }

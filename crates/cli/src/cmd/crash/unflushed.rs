@@ -26,7 +26,7 @@ pub fn missing_data_text(report: &CrashReport, width: usize) -> String {
         ));
     }
     if let Some(worst) = &report.worst {
-        text.extend(late_data_text(worst, width).iter().map(|paragraph| format!("\n\n{paragraph}")));
+        text.extend(late_data_text(worst, "the promise", width).iter().map(|paragraph| format!("\n\n{paragraph}")));
     }
     match report.recorded.pages.left_out {
         0 => text,
@@ -40,15 +40,16 @@ pub fn missing_data_text(report: &CrashReport, width: usize) -> String {
     }
 }
 
-/// Data that the disk received too late for a bad medium, a paragraph each for bytes and for names.
-pub fn late_data_text(worst: &WorstMedium, width: usize) -> Vec<String> {
+/// Data that the disk received too late for a bad medium, a paragraph each for bytes and for names. `before` names what the program should
+/// have flushed them before.
+pub fn late_data_text(worst: &WorstMedium, before: &str, width: usize) -> Vec<String> {
     let Some((received, state)) = &worst.received_later else { return Vec::new() };
     let (cut_s, delay_s) = (to_seconds(worst.tried.case.at), to_seconds(*received) - to_seconds(worst.tried.case.at));
     let paragraphs = [
         list_paragraph(
             &format!(
                 "At the cut at {cut_s:.6} s the disk had not received these data; it did {delay_s:.3} s later, and with them the check \
-                 passes. Is an fsync missing before the promise?"
+                 passes. Is an fsync missing before {before}?"
             ),
             state.files.iter().map(file_line),
             width,
@@ -56,7 +57,7 @@ pub fn late_data_text(worst: &WorstMedium, width: usize) -> Vec<String> {
         list_paragraph(
             &format!(
                 "At the cut at {cut_s:.6} s the disk had the bytes of these files, but not the change of their directory, which it received \
-                 {delay_s:.3} s later. Is an fsync of the directory missing before the promise?"
+                 {delay_s:.3} s later. Is an fsync of the directory missing before {before}?"
             ),
             state.names.iter().map(name_line),
             width,
