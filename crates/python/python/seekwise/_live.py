@@ -584,7 +584,7 @@ def crash(
         speed: 100 works on a disk that is a hundred times as fast.
         limit: ends the work after this much time: "60s" or seconds as a number.
         jobs: checks at once; 0 for all cores.
-        keep: a file for the first medium that breaks a promise.
+        keep: a file for the worst find, from which `seekwise crash --again` makes its medium.
         max_memory: memory for contents: bytes, or "2g".
 
     Returns:
