@@ -45,10 +45,10 @@ impl fmt::Display for MediumChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             MediumChange::Altered { file: Some(file), from, .. } => {
-                write!(f, "a byte of /{} altered, behind byte {from}", file.display())
+                write!(f, "a byte of /{} altered, at or after byte {from}", file.display())
             }
             MediumChange::Altered { file: None, from, .. } => {
-                write!(f, "a byte of the disk altered, behind byte {from}")
+                write!(f, "a byte of the disk altered, at or after byte {from}")
             }
             MediumChange::Removed { file } => write!(f, "/{} removed", file.display()),
             MediumChange::Shortened { file, .. } => write!(f, "/{} without its last record", file.display()),
@@ -58,7 +58,8 @@ impl fmt::Display for MediumChange {
 }
 
 /// Returns the changed pages that seem to hold records: half of their bytes other than zero are letters and digits. If
-/// there are none, returns all pages that are not zero. `root` is a mount, or the file of a bare disk.
+/// there are none, returns all pages that are not zero. Of each page it is the part from its first byte other than zero to its
+/// last: a short record in a page of zeroes is as likely to be drawn as a full one. `root` is a mount, or the file of a bare disk.
 pub fn find_records(changed: &[ChangedBytes], root: &Path) -> Vec<ChangedBytes> {
     let (mut texts, mut others) = (Vec::new(), Vec::new());
     for bytes in changed {
@@ -72,9 +73,10 @@ pub fn find_records(changed: &[ChangedBytes], root: &Path) -> Vec<ChangedBytes> 
             }
             let count = |matches: fn(&u8) -> bool| page.iter().filter(|byte| matches(byte)).count();
             let (alphanumeric, nonzero) = (count(u8::is_ascii_alphanumeric), count(|&byte| byte != 0));
-            if nonzero > 0 {
+            let first = page.iter().position(|&byte| byte != 0);
+            if let (Some(first), Some(last)) = (first, page.iter().rposition(|&byte| byte != 0)) {
                 let class = if 2 * alphanumeric >= nonzero { &mut text } else { &mut other };
-                class.ranges.push((from, to));
+                class.ranges.push((from + first as u64, from + last as u64 + 1));
             }
         }
         texts.push(text);
@@ -373,10 +375,25 @@ mod tests {
         };
         assert_eq!(ranges(&[&[0, 0, 0]]), [Vec::<(u64, u64)>::new()], "nothing was written");
         assert_eq!(ranges(&[b"x"]), [[(0, 1)]]);
-        assert_eq!(ranges(&[b"\0x\0"]), [[(0, 3)]]);
-        assert_eq!(ranges(&[&[0, 0x81]]), [[(0, 2)]], "no text, but the only thing there is");
+        assert_eq!(ranges(&[b"\0x\0y\0"]), [[(1, 4)]]);
+        assert_eq!(ranges(&[&[0, 0x81]]), [[(1, 2)]], "no text, but the only thing there is");
         // Where there is any text, nothing else counts.
-        assert_eq!(ranges(&[b"x\x81\0\0", b"x\x81\x81"]), [vec![(0, 4)], vec![]]);
+        assert_eq!(ranges(&[b"x\x81\0\0", b"x\x81\x81"]), [vec![(0, 2)], vec![]]);
+    }
+
+    /// As a log or a ring is that was preallocated.
+    #[test]
+    fn each_draw_alters_a_short_record_in_a_page_of_zeroes() {
+        let folder = tempfile::tempdir().unwrap();
+        let page = [&[0; 100][..], b"record 17 \x01\x02", &[0; 3984]].concat();
+        let changed = ChangedBytes { file: Some("slots".into()), ranges: vec![(0, 4096)] };
+        fs::write(folder.path().join("slots"), &page).unwrap();
+        let records = find_records(&[changed], folder.path());
+        for change in draw_alterations(&records, 32, &mut Seed(1).stream("test")) {
+            fs::write(folder.path().join("slots"), &page).unwrap();
+            assert!(change.make(folder.path()).unwrap(), "{change}");
+            assert_ne!(fs::read(folder.path().join("slots")).unwrap(), page, "{change}");
+        }
     }
 
     /// Four bytes in three files, by either way of drawing: none is left out, wherever a file or a range ends.
