@@ -527,7 +527,7 @@ fn a_check_that_answers_wrongly_about_known_media_is_no_judge() {
     let right = |kept: &BTreeSet<u64>, promises: &[&str], altered: bool| code(!altered && there(kept, promises));
     let proof = prove_check(&history, right, 3).unwrap();
     assert_eq!(proof.empty.unwrap().verdict, CrashVerdict::LostPromised);
-    assert_eq!(proof.removed.unwrap().change, "the medium as it was 1 promises before the last");
+    assert_eq!(proof.removed.unwrap().change, "the medium as it was one promise before the last");
     assert_eq!(proof.altered.unwrap().change, "another byte");
     // Without anything to alter it may judge what is missing.
     assert_eq!(prove_check(&history, right, 0).unwrap().altered, None);
@@ -546,7 +546,7 @@ fn a_check_that_answers_wrongly_about_known_media_is_no_judge() {
     };
     assert_eq!(
         prove_check(&history, known, 3).unwrap().removed.unwrap().change,
-        "the medium as it was 1 promises before the last"
+        "the medium as it was one promise before the last"
     );
     type Wrong<'a> = (&'a dyn Fn(&BTreeSet<u64>, &[&str], bool) -> i32, &'a str);
     let wrong: [Wrong<'_>; 8] = [

@@ -82,8 +82,8 @@ struct NullRequest {
 /// Time that the device itself takes for a request: the shortest there is.
 const RESPONSE: Span = Span::from_nanos(1);
 
-/// The device of the place. Served to clients it takes no time ([`RESPONSE`]), however late it is called, so that the whole
-/// time of a request is the machine's.
+/// The device of the place. Served to clients it takes next to no time ([`RESPONSE`]), however late it is called, so that the time of a
+/// request is the machine's.
 pub struct NullDevice {
     limits: Limits,
     /// A request ends when its completion is polled, so that its response time is the overhead of this program.

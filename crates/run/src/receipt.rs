@@ -295,9 +295,19 @@ impl TransportCost {
         )
     }
 
-    /// Model's time, added time and its share in a sentence.
+    /// The model's mean time of each kind, then [`TransportCost::added_sentence`].
     pub fn cost_sentence(&self) -> String {
-        let micros = |span: Span| format!("{:.0}", span.nanos() as f64 / 1e3);
+        let means: Vec<String> =
+            self.kind_means().map(|(name, mean)| format!("{name} took {} us", in_micros(mean))).collect();
+        let means = match means.is_empty() {
+            true => format!("requests took {} us", in_micros(self.modelled)),
+            false => means.join(", "),
+        };
+        format!("On average {means} in the model. {}", self.added_sentence())
+    }
+
+    /// What the machine adds to a request, and its share, in a sentence.
+    pub fn added_sentence(&self) -> String {
         let transport = if self.kind == TransportKind::Network { "connection" } else { "file" };
         let by = match self.by {
             LatencyWitness::Probe => "",
@@ -305,15 +315,12 @@ impl TransportCost {
             LatencyWitness::Client => ", by the run's own clock",
         };
         let slow = self.slow.map_or(String::new(), |(modelled, added)| {
-            format!("; p99: {} us and {} us", micros(modelled), micros(added))
+            format!(" (p99: {} us in the model, {} us more)", in_micros(modelled), in_micros(added))
         });
-        let means: Vec<String> =
-            self.kind_means().map(|(name, mean)| format!("{name} took {} us", micros(mean))).collect();
         format!(
-            "On average {} in the model, and each request {} us more for the round trip over the {transport}{by}: {:.1} % of \
-             what a client waits for{slow}.",
-            if means.is_empty() { format!("requests took {} us", micros(self.modelled)) } else { means.join(", ") },
-            micros(self.added),
+            "Each request took {} us more for lateness and the round trip over the {transport}{by}: {:.1} % of what a client \
+             waits for{slow}.",
+            in_micros(self.added),
             100.0 * self.added_share()
         )
     }
@@ -364,6 +371,10 @@ const FILE_FIGURES: [&str; 8] = [
     "file_modelled_writes_mean_us",
     "file_modelled_flushes_mean_us",
 ];
+
+fn in_micros(span: Span) -> String {
+    format!("{:.0}", span.nanos() as f64 / 1e3)
+}
 
 fn share_of_added(modelled: Span, added: Span) -> f64 {
     added.nanos() as f64 / (modelled + added).nanos().max(1) as f64
@@ -471,7 +482,7 @@ mod tests {
         transport.path.add(Span::from_micros(80));
         let sentence = receipt.transport_costs()[0].cost_sentence();
         let means =
-            "On average writes took 2000 us, flushes took 20000 us in the model, and each request 80 us more for";
+            "On average writes took 2000 us, flushes took 20000 us in the model. Each request took 80 us more for";
         assert!(sentence.starts_with(means), "{sentence}");
         let figures = receipt.named_figures();
         let figure = |name: &str| figures.iter().find(|it| it.0 == name).map(|it| it.1);
@@ -512,10 +523,9 @@ mod tests {
         receipt.transports.client = Some(TransportEnds { far: counted(1250), near: counted(1000) });
         let [loss] = receipt.transport_costs()[..] else { panic!() };
         assert_eq!((loss.by, loss.added), (LatencyWitness::Client, Span::from_micros(250)));
-        assert!(
-            loss.cost_sentence()
-                .contains("each request 250 us more for the round trip over the connection, by the run's own clock")
-        );
+        assert!(loss.cost_sentence().contains(
+            "Each request took 250 us more for lateness and the round trip over the connection, by the run's own"
+        ));
     }
 
     #[test]

@@ -17,9 +17,10 @@ use seekwise::serve::FuseFolder;
 use seekwise::serve::{
     BesideCommand, Bytes, CutPlan, Device, DiskMessage, DiskRecorder, Export, FILE, Inbox, LatencyRecorder,
     ListenAddress, LiveDisk, MemoryRoom, NullDevice, PaceVerdict, PlatterMedium, Receipt, SECTOR, ServerSockets,
-    begin_recording, measure_path_cost, serve_disk,
+    TransportCost, begin_recording, measure_path_cost, serve_disk,
 };
 use seekwise::setup::{self, Seed, Stack, WrittenChange};
+use seekwise::shell::quote_for_shell;
 use seekwise::time::{Instant, Span};
 use serde_json::json;
 
@@ -66,7 +67,7 @@ pub fn run_command(args: &args::ServeArgs, files: &Files, bounds: &Bounds, json:
         disk_bytes as f64 / 1e9
     ));
     if let Some(control) = &addresses.control {
-        print_to_stderr(format!("Orders: seekwise disk power cut --control {control}"));
+        print_to_stderr(format!("Orders: seekwise disk power cut --control {}", quote_for_shell(control)));
     }
     image.into_iter().for_each(NewFile::keep);
     let disk = target.into_disk(content, args.speed, cut_plan(args)).with_path_cost(path);
@@ -399,12 +400,12 @@ fn format_receipt(receipt: &Receipt) -> String {
         "Served for {seconds:.1} s: {reads} reads, {writes} writes, {flushes} flushes; {failures} failed.{cut}\n\nHow \
          late answers left, compared with the model (in real time; percentiles are up to 3 % too high; \"over 200 us\" counts the \
          disk's time):\n{table}\n\n{}",
-        machine_text(receipt)
+        machine_text(receipt, TransportCost::cost_sentence)
     )
 }
 
-/// The part of the machine in the lateness: the round trip, stalls, costs of the transport, and the verdict on its pace.
-pub(super) fn machine_text(receipt: &Receipt) -> String {
+/// The part of the machine in the lateness: the round trip, stalls, costs of each transport in words, and the verdict on its pace.
+pub(super) fn machine_text(receipt: &Receipt, cost_words: fn(&TransportCost) -> String) -> String {
     let stalls = &receipt.stalls;
     let mut text = match receipt.path {
         Some(path) => format!(
@@ -430,7 +431,7 @@ pub(super) fn machine_text(receipt: &Receipt) -> String {
         if receipt.precedence { "" } else { ", without real-time priority (SCHED_FIFO was not permitted)" }
     ));
     for loss in receipt.transport_costs() {
-        text.push_str(&format!("{}\n", loss.cost_sentence()));
+        text.push_str(&format!("{}\n", cost_words(&loss)));
     }
     if let Some(words) = receipt.attendance.rejection_sentence() {
         text.push_str(&words);

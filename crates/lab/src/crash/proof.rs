@@ -176,7 +176,8 @@ impl<C: Display> Prover<'_, C> {
             if by_then.is_some_and(|found| found.verdict == CrashVerdict::Consistent)
                 && let Some(finding) = self.run_check(&earlier, &self.promises, None)?
             {
-                tried.push((format!("the medium as it was {back} promises before the last"), finding));
+                let promises = if back == 1 { "one promise".to_owned() } else { format!("{back} promises") };
+                tried.push((format!("the medium as it was {promises} before the last"), finding));
             }
         }
         let mut any_applied = false;

@@ -52,7 +52,7 @@ impl MemoryRoom {
         if limit < least {
             let least = least.div_ceil(1 << 20);
             return Err(format!(
-                "{limit} bytes are too few for a disk that is served to {clients} clients; expected {least}m or more"
+                "{limit} bytes are too few for a disk that up to {clients} clients use at once; expected {least}m or more"
             ));
         }
         let left = limit - program;
@@ -102,7 +102,7 @@ mod tests {
             assert!(room.contents >= 64 << 20 && room.clients + room.contents < room.limit, "{room:?}");
             // Enough for clients and the least content, but for no program.
             let refused = MemoryRoom::divide_limit(theirs + (64 << 20), clients).unwrap_err();
-            assert!(refused.contains(&format!("served to {clients} clients; expected ")), "{refused}");
+            assert!(refused.contains(&format!("that up to {clients} clients use at once; expected ")), "{refused}");
         }
     }
 }

@@ -409,7 +409,7 @@ class CrashResult(Result):
 
     @property
     def at_recovery_cuts(self) -> list[dict[str, int]]:
-        """The same of cuts of recoveries: first those after one cut, then those after two; empty without `depth`."""
+        """How many cuts of recoveries left a medium with each verdict: first those after one cut, then after two; empty without `depth`."""
         return [dict(level["at_cuts"]) for level in self._recovery_levels()]
 
     def _recovery_levels(self) -> list[dict[str, dict[str, int]]]:
@@ -418,7 +418,7 @@ class CrashResult(Result):
 
     @property
     def in_orders(self) -> dict[str, int]:
-        """The same of the other orders that the standards allow."""
+        """How many of the other orders that the standards allow left a medium with each verdict."""
         return dict(self._data["in_orders"])
 
     @property

@@ -68,7 +68,7 @@ impl PaceVerdict {
         match self {
             PaceVerdict::KeptUp => "The machine kept up.".to_owned(),
             PaceVerdict::FellBehind(why) => format!("The machine fell behind: {why}."),
-            PaceVerdict::TooFew(why) => format!("Too few requests to tell whether the machine kept up: {why}."),
+            PaceVerdict::TooFew(why) => format!("It cannot be told whether the machine kept up: {why}."),
         }
     }
 }
@@ -120,7 +120,7 @@ impl Receipt {
         let measured = format!("{requests} requests were answered {through} and {round_trips} round trips measured");
         Some(PaceVerdict::TooFew(match needed.max(FEWEST as f64).ceil() {
             needed if needed < MOST => {
-                format!("{measured}; expected {needed} of each, if the machine adds as much to them")
+                format!("{measured}; about {needed} of each would tell")
             }
             _ => format!("{measured}, and what the machine adds is at a limit"),
         }))
@@ -304,8 +304,8 @@ mod tests {
         let PaceVerdict::TooFew(why) = receipt.pace_verdict() else { panic!() };
         assert_eq!(
             why,
-            "5000 requests were answered over the connection and 0 round trips measured; expected 268 of each, if the \
-             machine adds as much to them"
+            "5000 requests were answered over the connection and 0 round trips measured; about 268 of each \
+             would tell"
         );
         let transport = receipt.transports.transport_mut(TransportKind::Network);
         (0..FEWEST - 1).for_each(|_| transport.path.add(Span::from_micros(5)));
@@ -363,7 +363,7 @@ mod tests {
             let PaceVerdict::TooFew(why) = session(requests, 8_000, (each, 3_000), 60).pace_verdict() else {
                 panic!("{each}")
             };
-            let asked = why.split("expected ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
+            let asked = why.split("about ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
             assert!(asked.is_some_and(|asked| asked > requests), "{why}");
         }
     }

@@ -52,21 +52,22 @@ pub fn worst_chain(results: &RecoveryResults) -> Option<&BadChain> {
     results.first.values().rfind(|chain| !chain.recovery_failed).or_else(|| results.first.values().next_back())
 }
 
-/// The number of cuts with each outcome, by how many cuts came one after another.
+/// The number of cuts with each outcome, by how many cuts came one after another, and of the media that no earlier cut had left.
 pub fn levels_table(outcome: &CrashResults, recoveries: &RecoveryResults) -> tables::Table {
-    let headings = ["cuts one after another", "recoveries", "failed", "cuts", "new media"].map(str::to_owned);
+    let headings = ["cuts one after another", "recoveries", "failed", "cuts"].map(str::to_owned);
     let verdicts = CrashVerdict::ALL.iter().map(|verdict| verdict.words().to_owned());
-    let mut table = tables::table_with_headings(headings.into_iter().chain(verdicts).collect());
+    let mut table =
+        tables::table_with_headings(headings.into_iter().chain(verdicts).chain(["new media".to_owned()]).collect());
     tables::mark_figures_from(&mut table, 1);
-    let mut add_row = |number: usize, figures: [String; 4], counts: &VerdictCounts| {
+    let mut add_row = |number: usize, figures: [String; 3], counts: &VerdictCounts, media: usize| {
         let counts = CrashVerdict::ALL.map(|verdict| counts.with_verdict(verdict).to_string());
-        table.add_row([number.to_string()].into_iter().chain(figures).chain(counts));
+        table.add_row([number.to_string()].into_iter().chain(figures).chain(counts).chain([media.to_string()]));
     };
-    let first = [String::new(), String::new(), outcome.tried.len().to_string(), outcome.checked.to_string()];
-    add_row(1, first, &VerdictCounts::of_trials(outcome.tried.iter()));
+    let first = [String::new(), String::new(), outcome.tried.len().to_string()];
+    add_row(1, first, &VerdictCounts::of_trials(outcome.tried.iter()), outcome.checked);
     for (number, level) in recoveries.levels.iter().enumerate() {
-        let figures = [level.recoveries, level.failed, level.tried.len(), level.checked].map(|count| count.to_string());
-        add_row(number + 2, figures, &VerdictCounts::of_trials(level.tried.iter()));
+        let figures = [level.recoveries, level.failed, level.tried.len()].map(|count| count.to_string());
+        add_row(number + 2, figures, &VerdictCounts::of_trials(level.tried.iter()), level.checked);
     }
     table
 }

@@ -5,6 +5,7 @@ use seekwise::exec::{Demand, DemandKind, KindTotals};
 use seekwise::outputs::write_whole;
 use seekwise::places::NullPlace;
 use seekwise::reading::display_name;
+use seekwise::serve::TransportCost;
 use seekwise::shell::quote_for_shell;
 use seekwise::time::Span;
 use serde_json::{Value, json};
@@ -89,7 +90,8 @@ impl CommandReceipt<'_> {
             }
         }
         text.push('\n');
-        text.push_str(&machine_text(&self.outcome.receipt));
+        // Means of the model stand in the table, which has the command's requests alone.
+        text.push_str(&machine_text(&self.outcome.receipt, TransportCost::added_sentence));
         text
     }
 
