@@ -82,7 +82,7 @@ struct NullRequest {
 /// Time that the device itself takes for a request: the shortest there is.
 const RESPONSE: Span = Span::from_nanos(1);
 
-/// The device of the place. Served to clients it takes next to no time ([`RESPONSE`]), however late it is called, so that the time of a
+/// The device of the place. Served to clients it takes next to no time (a nanosecond), however late it is called, so that the time of a
 /// request is the machine's.
 pub struct NullDevice {
     limits: Limits,

@@ -67,7 +67,7 @@ fn run_outside(args: &args::ExecArgs) -> CommandResult {
     }
     let mut command = lifeline.command_in_namespaces(&program, &words[1..], right);
     let (ended, end) = channel();
-    // A signal waits until it can be passed on.
+    // A signal waits until there is a process that gets it, which has no handler yet in its first milliseconds.
     let mut signals = interrupt::lock_signals();
     let started = BesideCommand::start(&mut command, move || ended.send(()).unwrap_or_default());
     let started = started.map_err(|error| CommandError::new(format!("unshare: {error}")))?;
